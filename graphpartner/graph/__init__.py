@@ -1,0 +1,1 @@
+"""What is the graph? Data sets, splits, adjacency, checks."""

@@ -1,0 +1,72 @@
+"""From an edge list to sparse matrices: A, D⁻¹A and D̃^-½ Ã D̃^-½.
+
+Rows receive: entry (i, j) is the edge j → i, so that one step of propagation is ``A @ H``. In an
+``edge_index`` of shape [2, E] the first row holds the sources j and the second the targets i, as
+PyTorch Geometric has it.
+"""
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+
+def simple_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Undirected, without duplicates and self-loops: both directions of every edge, sorted by target and source."""
+    source, target = edge_index
+    both = torch.stack([torch.cat([source, target]), torch.cat([target, source])])
+    both = both[:, both[0] != both[1]]
+    key = torch.unique(both[1] * num_nodes + both[0])
+    return torch.stack([key % num_nodes, key // num_nodes])
+
+
+def adjacency(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> sparse.csr_array:
+    """A without self-loops, as float64. Unweighted duplicates count once, weights of duplicates are added."""
+    source, target = edge_index.cpu().numpy()
+    weight = np.ones(source.size) if edge_weight is None else edge_weight.detach().cpu().numpy().astype(np.float64)
+    keep = source != target
+    entries = (weight[keep], (target[keep], source[keep]))
+    A = sparse.coo_array(entries, shape=(num_nodes, num_nodes)).tocsr()  # adds duplicates
+    if edge_weight is None:
+        A.data[:] = 1.0
+    return A
+
+
+def normalized_adjacency(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """P = D̃^-½ Ã D̃^-½ with Ã = A + I (Eq. 1), as a torch sparse CSR tensor on the device of ``edge_index``."""
+    A = adjacency(edge_index, num_nodes, edge_weight) + sparse.eye_array(num_nodes)
+    scale = sparse.diags_array(1.0 / np.sqrt(A.sum(axis=1)))
+    return to_torch(scale @ A @ scale, dtype, edge_index.device)
+
+
+def neighbor_mean(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """D⁻¹A, without self-loops, as a torch sparse CSR tensor; the row of an isolated node is zero."""
+    A = adjacency(edge_index, num_nodes, edge_weight)
+    degree = A.sum(axis=1)
+    inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
+    return to_torch(sparse.diags_array(inverse) @ A, dtype, edge_index.device)
+
+
+def to_torch(
+    matrix: sparse.csr_array, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+) -> Tensor:
+    """A SciPy matrix as a torch sparse CSR tensor, columns sorted within each row."""
+    matrix = sparse.csr_array(matrix)
+    matrix.sort_indices()
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(matrix.indptr.astype(np.int64)),
+        torch.from_numpy(matrix.indices.astype(np.int64)),
+        torch.from_numpy(matrix.data).to(dtype),
+        size=matrix.shape,
+        device=device,
+    )
+
+
+def to_scipy(matrix: Tensor) -> sparse.csr_array:
+    """A torch sparse CSR tensor as a SciPy matrix."""
+    parts = (matrix.values(), matrix.col_indices(), matrix.crow_indices())
+    return sparse.csr_array(tuple(part.detach().cpu().numpy() for part in parts), shape=tuple(matrix.shape))

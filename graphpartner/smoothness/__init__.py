@@ -1,0 +1,1 @@
+"""Has it gone smooth? Dirichlet energy, MADGap, singular values, energy bounds."""

@@ -1,0 +1,1 @@
+"""How is it learned? Replicas, random draws, stopping, presets, results."""
