@@ -13,7 +13,7 @@ from torch import Tensor
 
 def simple_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
     """Undirected, without duplicates and self-loops: both directions of every edge, sorted by target and source."""
-    source, target = edge_index
+    source, target = edge_index.long()  # in 32 bits the keys below would overflow from 46,341 nodes on
     both = torch.stack([torch.cat([source, target]), torch.cat([target, source])])
     both = both[:, both[0] != both[1]]
     key = torch.unique(both[1] * num_nodes + both[0])
@@ -54,19 +54,22 @@ def neighbor_mean(
 def to_torch(
     matrix: sparse.csr_array, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """A SciPy matrix as a torch sparse CSR tensor, columns sorted within each row."""
+    """A SciPy matrix as a torch sparse CSR tensor of its own, columns sorted within each row, duplicates added."""
     matrix = sparse.csr_array(matrix)
-    matrix.sort_indices()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's matrix stays as it is
+        matrix.sum_duplicates()
     return torch.sparse_csr_tensor(
         torch.from_numpy(matrix.indptr.astype(np.int64)),
         torch.from_numpy(matrix.indices.astype(np.int64)),
-        torch.from_numpy(matrix.data).to(dtype),
+        torch.tensor(matrix.data, dtype=dtype),
         size=matrix.shape,
         device=device,
+        check_invariants=False,  # canonical CSR has them
     )
 
 
 def to_scipy(matrix: Tensor) -> sparse.csr_array:
-    """A torch sparse CSR tensor as a SciPy matrix."""
+    """A torch sparse CSR tensor as a SciPy matrix; on a CPU the two share their memory."""
     parts = (matrix.values(), matrix.col_indices(), matrix.crow_indices())
     return sparse.csr_array(tuple(part.detach().cpu().numpy() for part in parts), shape=tuple(matrix.shape))

@@ -1,0 +1,141 @@
+"""The rows x_i of X as the join needs them: sparse, checked, and sorted into binary, integer or real."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from graphpartner.enhance.numba_here import HAS_NUMBA
+from graphpartner.errors import InputError
+
+Kind = Literal["binary", "integer", "real"]
+
+EXACT = 2.0**53  # integers up to here are exact in float64
+EXTREME = 2.0**200  # beyond this, products of squared norms may leave the range of float64
+
+
+@dataclass(frozen=True)
+class Features:
+    """Feature rows in CSR form with their squared norms ``n_i = ‖x_i‖²``.
+
+    ``kind`` decides how a pair at the threshold is judged (see :mod:`graphpartner.enhance.ties`) and which
+    kernels may be used: ``binary`` rows hold only ones, ``integer`` rows whole numbers, ``real`` rows anything.
+    """
+
+    matrix: sparse.csr_array
+    squared: np.ndarray
+    kind: Kind
+
+    @property
+    def num_nodes(self) -> int:
+        """How many rows there are."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def num_features(self) -> int:
+        """How many columns there are."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def bytes(self) -> int:
+        """What the rows themselves take."""
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr, self.squared)
+        return sum(part.nbytes for part in parts)
+
+    def dots(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """⟨x_i, x_j⟩ in float64 for a list of pairs, a block of pairs at a time."""
+        if HAS_NUMBA:
+            from graphpartner.enhance.pair_dots import pair_dots
+
+            X = self.matrix
+            return pair_dots(X.indptr, X.indices, X.data, i, j)
+        result = np.empty(i.size)
+        step = 1 + 4_000_000 * self.num_nodes // (1 + self.matrix.nnz)
+        for start in range(0, i.size, step):
+            block = slice(start, start + step)
+            left, right = self.matrix[i[block]].astype(np.float64), self.matrix[j[block]].astype(np.float64)
+            result[block] = left.multiply(right).sum(axis=1)
+        return result
+
+    def cosines(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """w_ij = ⟨x_i, x_j⟩ / (‖x_i‖ ‖x_j‖) in float64, 0 where a row is zero."""
+        scale = np.sqrt(self.squared[i] * self.squared[j])
+        return np.divide(self.dots(i, j), scale, out=np.zeros(i.size), where=scale > 0)
+
+
+def read_features(x: Tensor) -> Features:
+    """Check ``x`` (dense or torch sparse CSR) and bring it into the form the kernels work on."""
+    if not isinstance(x, Tensor) or x.dim() != 2:
+        raise InputError(f"x must be a tensor of shape [nodes, features], got {_describe(x)}")
+    if x.is_complex():
+        raise InputError(f"x must hold real numbers, got dtype {x.dtype}")
+    x = x.detach()
+    matrix = _from_sparse(x) if x.layout != torch.strided else _from_dense(x)
+    if not np.isfinite(matrix.data).all():
+        raise InputError("x must be finite, but it holds NaN or infinite values")
+    kind = _kind(matrix.data)
+    if kind == "real":
+        matrix = _rescale_extremes(matrix)
+    return Features(matrix, _squared_norms(matrix), kind)
+
+
+def _describe(x: object) -> str:
+    return f"shape {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+
+
+def _numeric(x: Tensor) -> Tensor:
+    """On the CPU and in a type NumPy knows; float32 stays float32, everything else becomes float64."""
+    return x.cpu() if x.dtype == torch.float32 else x.cpu().to(torch.float64)
+
+
+def _from_sparse(x: Tensor) -> sparse.csr_array:
+    x = x.coalesce().to_sparse_csr() if x.layout == torch.sparse_coo else x.to_sparse_csr()
+    columns, starts = x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy()
+    parts = (_numeric(x.values()).numpy(), columns.astype(np.int32), starts.astype(np.int32))
+    matrix = sparse.csr_array(parts, shape=tuple(x.shape), copy=True)
+    matrix.sum_duplicates()  # also sorts the columns
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _from_dense(x: Tensor) -> sparse.csr_array:
+    """The non-zeros of a dense matrix, without a mask of its full size (CS: 125 MB)."""
+    dense = _numeric(x).contiguous().numpy()
+    if HAS_NUMBA:
+        from graphpartner.enhance.pair_dots import nonzeros
+
+        return sparse.csr_array(nonzeros(dense), shape=dense.shape)
+    step = 1 + 4_000_000 // max(1, dense.shape[1])
+    blocks = [sparse.csr_array(dense[start : start + step]) for start in range(0, dense.shape[0], step)]
+    return sparse.csr_array(sparse.vstack(blocks, format="csr")) if blocks else sparse.csr_array(dense)
+
+
+def _kind(values: np.ndarray) -> Kind:
+    if (values == 1).all():
+        return "binary"
+    if not (values[:1024] == np.rint(values[:1024])).all():  # real rows show it early
+        return "real"
+    whole = (values == np.rint(values)).all() and np.abs(values).max(initial=0) <= EXACT
+    return "integer" if whole else "real"
+
+
+def _squared_norms(matrix: sparse.csr_array) -> np.ndarray:
+    data = matrix.data.astype(np.float64)
+    np.square(data, out=data)
+    rows = sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return np.asarray(rows.sum(axis=1), dtype=np.float64)
+
+
+def _rescale_extremes(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Rows of enormous or tiny numbers times a power of two: the cosine stays as it is, squares stay in range."""
+    if matrix.dtype == np.float32:  # its whole range is harmless
+        return matrix
+    if np.abs(matrix.data).max(initial=0.0) < EXTREME and np.abs(matrix.data).min(initial=1.0) > 1 / EXTREME:
+        return matrix
+    row_largest = abs(matrix).max(axis=1).toarray().ravel()
+    exponent = np.frexp(row_largest)[1]
+    data = np.ldexp(matrix.data.astype(np.float64), -np.repeat(exponent, np.diff(matrix.indptr)))
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -1,0 +1,78 @@
+"""From the pairs j > i to both halves, by counting: each thread fills the rows of its own tile."""
+
+import numpy as np
+from numba import njit
+
+from graphpartner.enhance.threads import even_ranges, in_order, num_threads, ranges
+
+TILE = 2048  # the ends of this many rows are written to in turn, and fit the cache
+
+Upper = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # first row, counts, columns, values
+
+
+@njit(cache=True, nogil=True)
+def count_columns(columns, below):  # type: ignore[no-untyped-def]
+    """Add to ``below`` how often each column occurs."""
+    for column in columns:
+        below[column] += 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_upper(first, counts, upper_columns, upper_values, starts, below, columns, values):  # type: ignore[no-untyped-def]
+    """The self pair and the pairs j > i of every row of a block."""
+    at = 0
+    for offset in range(counts.size):
+        row = first + offset
+        to = starts[row] + below[row]
+        columns[to] = row
+        values[to] = 1.0
+        for _ in range(counts[offset]):
+            to += 1
+            columns[to] = upper_columns[at]
+            values[to] = upper_values[at]
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_lower(first, counts, upper_columns, upper_values, low, high, ends, columns, values):  # type: ignore[no-untyped-def]
+    """Every pair (i, j) of a block with low ≤ j < high as the pair (j, i); rows come in order, so columns do."""
+    end = 0
+    for offset in range(counts.size):
+        begin, end = end, end + counts[offset]
+        if begin == end or upper_columns[end - 1] < low or upper_columns[begin] >= high:
+            continue
+        left, right = begin, end
+        while left < right:
+            middle = (left + right) // 2
+            if upper_columns[middle] < low:
+                left = middle + 1
+            else:
+                right = middle
+        while left < end and upper_columns[left] < high:
+            row = upper_columns[left]
+            to = ends[row]
+            columns[to] = first + offset
+            values[to] = upper_values[left]
+            ends[row] = to + 1
+            left += 1
+
+
+def mirror(parts: list[Upper], starts: np.ndarray, below: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+    """Fill ``columns`` and ``values``, whose rows begin at ``starts`` and hold ``below`` pairs j < i each."""
+    n = below.size
+    ends = starts[:-1].copy()
+
+    def upper(begin: int, stop: int) -> None:
+        for part in parts[begin:stop]:
+            _copy_upper(*part, starts, below, columns, values)
+
+    def lower(low: int, high: int) -> None:
+        for part in parts:
+            if part[0] < high:
+                _copy_lower(*part, low, high, ends, columns, values)
+
+    for _ in in_order(upper, even_ranges(len(parts))):
+        pass
+    tile = max(TILE, n // 64) if n > TILE * num_threads() else max(1, -(-n // num_threads()))
+    for _ in in_order(lower, ranges(n, tile)):
+        pass

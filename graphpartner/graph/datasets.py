@@ -1,0 +1,174 @@
+"""Load one of the six graphs: from a data root, from the package, from the cache, or from where it is published."""
+
+import os
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from torch_geometric.data import Data
+
+from graphpartner.errors import InputError
+from graphpartner.graph.arrays import GraphArrays
+from graphpartner.graph.benchmark_npz import read_benchmark_npz
+from graphpartner.graph.catalogue import GraphEntry, find_entry
+from graphpartner.graph.packed import unpack
+from graphpartner.graph.planetoid import read_planetoid
+
+ROOT_VARIABLE = "GRAPHPARTNER_DATA"
+BUILTIN = Path(__file__).parent / "builtin"
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a graph is read from.
+
+    Attributes:
+        kind: "root", "built in" and "cache" are here; "missing" is not where the data root says it is; "download" is
+            fetched when it is loaded.
+        path: the folder of its files, or the built-in file; for "missing" the first file that is not there; for
+            "download" the folder it will be kept in.
+    """
+
+    kind: Literal["root", "built in", "cache", "missing", "download"]
+    path: Path
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the graph loads without a download."""
+        return self.kind in ("root", "built in", "cache")
+
+    def __str__(self) -> str:
+        words = {"root": f"{self.path}", "built in": "built in", "cache": f"in the cache, {self.path}"}
+        words |= {"missing": f"missing: {self.path}", "download": "would be downloaded"}
+        return words[self.kind]
+
+
+def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> Data:
+    """One of the paper's six graphs, cleaned and verified.
+
+    Args:
+        name: citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo.
+        root: a folder with the raw files in PyTorch Geometric's layout (``Cora/raw/ind.cora.x``, …); the environment
+            variable ``GRAPHPARTNER_DATA`` stands in for it. Without either, CiteSeer is the built-in one and the others
+            are downloaded once, by known hash, into the user's cache. CiteSeer is also the built-in one if the root has
+            no folder for it.
+
+    Returns:
+        ``x`` [n, d] float32, raw features (word counts in Coauthor CS); ``edge_index`` [2, E] int64, both directions of
+        every edge, no duplicates, no self-loops; ``y`` [n] int64, −1 for a node without a label; ``train_mask``,
+        ``val_mask`` and ``test_mask`` of the public split for Cora, CiteSeer and PubMed, none for the others (see
+        :func:`~graphpartner.graph.splits.per_class_split`); ``name``, and ``num_classes``, which PyTorch Geometric has
+        on its datasets only.
+
+    Raises:
+        InputError: no such graph; a file is missing or altered; the download failed.
+    """
+    entry = find_entry(name)
+    location = locate(name, root)
+    if location.kind == "missing":
+        raise InputError(
+            f"{location.path} is missing, but the data root must hold {entry.title} "
+            f"as {entry.folder}/raw/{location.path.name}."
+        )
+    if location.kind in ("cache", "download"):
+        _download(entry, location.path)
+    graph = _read(entry, location)
+    found = graph.digest()
+    if found != entry.digest:
+        file = location.path if location.path.is_file() else location.path / next(iter(entry.files))
+        raise InputError(
+            f"{file} holds other arrays than the published {entry.title} "
+            f"(digest {found[:12]}…, expected {entry.digest[:12]}…): restore the original file."
+        )
+    data = graph.to_data()
+    data.name, data.num_classes = name, entry.num_classes
+    return data
+
+
+def locate(name: str, root: str | os.PathLike[str] | None = None) -> Location:
+    """Where :func:`load_dataset` would take the graph from, without reading or downloading it.
+
+    Raises:
+        InputError: no such graph, or the data root is not a folder.
+    """
+    entry = find_entry(name)
+    root_path = data_root(root)
+    if root_path is not None:
+        folder = root_path / entry.folder / "raw"
+        missing = _first_missing(entry, folder)
+        if missing is None:
+            return Location("root", folder)
+        if _builtin_file(entry).exists() and not (root_path / entry.folder).exists():
+            return Location("built in", _builtin_file(entry))
+        return Location("missing", missing)
+    if _builtin_file(entry).exists():
+        return Location("built in", _builtin_file(entry))
+    folder = _cache() / entry.folder / "raw"
+    return Location("download" if _first_missing(entry, folder) else "cache", folder)
+
+
+def data_root(root: str | os.PathLike[str] | None = None) -> Path | None:
+    """The data root: the argument, else the environment variable ``GRAPHPARTNER_DATA``, else None.
+
+    Raises:
+        InputError: it is not a folder.
+    """
+    given = os.fspath(root) if root is not None else os.environ.get(ROOT_VARIABLE)
+    if not given:
+        return None
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        origin = "root" if root is not None else ROOT_VARIABLE
+        raise InputError(f"The data root {given!r} ({origin}) is not a folder; give one that holds Cora/raw and so on.")
+    return path
+
+
+def _builtin_file(entry: GraphEntry) -> Path:
+    return BUILTIN / f"{entry.name}.npz"
+
+
+def _first_missing(entry: GraphEntry, folder: Path) -> Path | None:
+    return next((folder / file for file in entry.files if not (folder / file).is_file()), None)
+
+
+def _cache() -> Path:
+    """The folder downloads are kept in, itself a data root."""
+    import pooch  # only a graph that is not here needs it
+
+    return Path(pooch.os_cache("graphpartner"))
+
+
+def _read(entry: GraphEntry, location: Location) -> GraphArrays:
+    if location.kind == "built in":
+        return unpack(_bytes(location.path), str(location.path))
+    contents = {file: _bytes(location.path / file) for file in entry.files}
+    if entry.layout == "planetoid":
+        return read_planetoid(contents, entry.files, str(location.path))
+    ((file, content),) = contents.items()
+    return read_benchmark_npz(content, str(location.path / file))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); give a data root that can.") from error
+
+
+def _download(entry: GraphEntry, folder: Path) -> None:
+    """Fetch the files of a graph that are not in the cache, or not as published.
+
+    pooch checks the hash before a file appears under its name.
+    """
+    import pooch
+
+    for file, sha256 in entry.files.items():
+        try:
+            pooch.retrieve(entry.url(file), known_hash=f"sha256:{sha256}", fname=file, path=folder)
+        except (OSError, ValueError) as error:  # no network, or other bytes than the known ones
+            reason = textwrap.shorten(str(error), 90, placeholder="…")
+            raise InputError(
+                f"{entry.url(file)} could not be downloaded ({reason}); "
+                f"put the file under {entry.folder}/raw of a folder and give that folder as the data root."
+            ) from error

@@ -1,0 +1,180 @@
+"""Graph Partner Neural Network: the forward pass, Eqs. 10 to 14, and the module around it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from graphpartner.errors import InputError
+from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.model.propagation import Propagation
+from graphpartner.model.sparse import SparseMatrix
+
+Drop = Callable[[Any], Any]
+
+
+class Output(NamedTuple):
+    """What one forward pass gives; leading replica dimensions where the weights have them."""
+
+    logits: Tensor
+    """α H^φ1 + (1 − α) H^φ2, [..., n, C]: Eq. 14 before its softmax."""
+    mlp_logits: Tensor
+    """H^φ1, the MLP partner's opinion, Eq. 11."""
+    gcn_logits: Tensor
+    """H^φ2, the graph branch's opinion, Eq. 13."""
+    initial: Tensor
+    """H^(1), [..., n, h], after dropout: Eq. 10."""
+    smoothed: Tensor
+    """H^(l+1) = A_en^l H^(1), Eq. 12."""
+
+
+def _keep(H: Any) -> Any:
+    return H
+
+
+def forward(
+    X: Tensor | SparseMatrix | Any,
+    weight1: Tensor,
+    weight2: Tensor,
+    propagate: Callable[[Tensor], Tensor],
+    alpha: float | Tensor,
+    drop_input: Drop = _keep,
+    drop_hidden: Drop = _keep,
+    drop_partner: Drop | None = None,
+    smooth: bool = True,
+) -> Output:
+    """Eqs. 10 to 14, for any number of replicas.
+
+    Args:
+        X: features [n, d]: a tensor, or anything that multiplies a weight from the left.
+        weight1: W^(1), [..., d, h].
+        weight2: W^(2), [..., h, C].
+        propagate: H ↦ A_en^l H.
+        alpha: α, a number or [..., 1, 1].
+        drop_input: dropout of X, applied before the product with W^(1).
+        drop_hidden: dropout of H^(1).
+        drop_partner: if given, the MLP partner sees H^(1) through this dropout instead of the graph branch's.
+        smooth: whether H^(l+1) itself is needed. If not, the C columns of H^φ1 travel instead of the h columns of
+            H^(1), which gives the same logits, and ``Output.smoothed`` is H^(1).
+    """
+    hidden = torch.relu(drop_input(X) @ weight1)  # Eq. 10
+    initial = drop_hidden(hidden)
+    mlp_logits = (initial if drop_partner is None else drop_partner(hidden)) @ weight2  # Eq. 11
+    if smooth:
+        smoothed = propagate(initial)  # Eq. 12
+        gcn_logits = smoothed @ weight2  # Eq. 13
+    else:
+        smoothed = initial
+        gcn_logits = propagate(mlp_logits if drop_partner is None else initial @ weight2)
+    logits = alpha * mlp_logits + (1 - alpha) * gcn_logits  # Eq. 14
+    return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
+
+
+class GPNN(nn.Module):
+    r"""Graph Partner Neural Network, from *Graph Partner Neural Networks for Semi-Supervised Learning on Graphs*.
+
+    .. math::
+        H^{(1)} = \mathrm{ReLU}(X W^{(1)}), \qquad H^{(l+1)} = A_{en}^l H^{(1)}, \qquad
+        O = \mathrm{softmax}(\alpha H^{(1)} W^{(2)} + (1 - \alpha) H^{(l+1)} W^{(2)})
+
+    Args:
+        in_channels: d, the number of features.
+        hidden_channels: h, the width of H^(1).
+        out_channels: C, the number of classes.
+        num_steps: l, the number of propagation steps. (default: ``10``)
+        alpha: α, the weight of the MLP partner. (default: ``0.2``)
+        dropout: share of H^(1) dropped in training. (default: ``0.5``)
+        input_dropout: share of X dropped in training. (default: ``0.5``)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_steps: int = 10,
+        alpha: float = 0.2,
+        dropout: float = 0.5,
+        input_dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        for name, value in (("alpha", alpha), ("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= value <= 1:
+                raise InputError(f"{name} = {value}: must lie between 0 and 1")
+        if num_steps < 0:
+            raise InputError(f"num_steps = {num_steps}: the number of propagation steps must be 0 or more")
+        self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
+        self.num_steps, self.alpha = num_steps, alpha
+        self.dropout, self.input_dropout = dropout, input_dropout
+        self.weight1 = nn.Parameter(torch.empty(in_channels, hidden_channels))
+        self.weight2 = nn.Parameter(torch.empty(hidden_channels, out_channels))
+        self._features, self._propagation = _Latest(_as_features), _Latest(_as_propagation)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot-uniform weights, no bias."""
+        nn.init.xavier_uniform_(self.weight1)
+        nn.init.xavier_uniform_(self.weight2)
+
+    def forward(self, x: Tensor, adj: Tensor | Propagation) -> Output:
+        """Both branches' opinions on every node.
+
+        Args:
+            x: features, [n, d], dense or torch sparse CSR.
+            adj: A_en as torch sparse CSR, rows receive (``data.adj_t`` of :class:`graphpartner.Enhance`); or an
+                edge_index [2, E], which stands for the plain normalised adjacency; or a
+                :class:`graphpartner.model.propagation.Propagation`.
+        """
+        propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps)
+        return forward(
+            self._features(x),
+            self.weight1,
+            self.weight2,
+            propagate,
+            self.alpha,
+            drop_input=self._drop_input,
+            drop_hidden=lambda H: F.dropout(H, self.dropout, self.training),
+        )
+
+    def _drop_input(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        if not self.training or self.input_dropout == 0:
+            return x
+        if isinstance(x, Tensor):
+            return F.dropout(x, self.input_dropout)
+        csr = x.csr
+        kept = F.dropout(csr.values(), self.input_dropout)
+        return SparseMatrix(
+            torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), kept, size=csr.shape)
+        )
+
+    def __repr__(self) -> str:
+        sizes = f"{self.in_channels}, {self.hidden_channels}, {self.out_channels}"
+        return f"{type(self).__name__}({sizes}, num_steps={self.num_steps}, alpha={self.alpha})"
+
+
+class _Latest:
+    """What was prepared from a tensor, kept while the same tensor comes again unchanged: one training loop, one graph."""
+
+    def __init__(self, prepare: Callable[..., Any]) -> None:
+        self.prepare = prepare
+        self.tensor: Tensor | None = None
+        self.key: tuple[Any, ...] = ()
+
+    def __call__(self, tensor: Tensor, *arguments: Any) -> Any:
+        key = (tensor._version, *arguments)
+        if self.tensor is not tensor or self.key != key:
+            self.prepared = self.prepare(tensor, *arguments)
+            self.tensor, self.key = tensor, key
+        return self.prepared
+
+
+def _as_features(x: Tensor) -> Tensor | SparseMatrix:
+    return x if x.layout == torch.strided else SparseMatrix(x.to_sparse_csr())
+
+
+def _as_propagation(adj: Tensor, num_nodes: int, num_steps: int) -> Propagation:
+    if adj.layout == torch.strided and not adj.is_floating_point():
+        adj = normalized_adjacency(adj, num_nodes)
+    return Propagation(adj.to_sparse_csr(), num_steps)

@@ -1,0 +1,122 @@
+"""The three losses, Eqs. 15 to 18. Leading (replica) dimensions are kept: a loss of [..., n, c] has shape [...]."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from graphpartner.errors import InputError
+from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.model.sparse import SparseMatrix
+
+Score = Literal["inner", "cosine", "softmax"]
+
+
+def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Eq. 15 as a mean over labelled nodes: L_ce = −1/n_l Σ_i ln O[i, y_i].
+
+    The paper writes a sum; a mean only rescales λ_rt, λ_cs and the weight decay.
+
+    Args:
+        logits: [..., n, C], before the softmax of Eq. 14.
+        index: labelled nodes, [m], or [..., m] where every replica has its own.
+        target: their classes, of the same shape.
+        weight: of the same shape, summing to 1 over m; equal weights if not given.
+    """
+    rows = _rows(logits, index)
+    target = target.expand(rows.shape[:-1])
+    surprise = -rows.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    return surprise.mean(-1) if weight is None else (surprise * weight).sum(-1)
+
+
+def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: float | Tensor = 2.0) -> Tensor:
+    r"""Eq. 16: L_rt = T²/(nC) Σ_ij p_ij (ln p_ij − ln q_ij).
+
+    p = softmax(H^φ1 / T) is the opinion of the MLP partner, q = softmax(H^φ2 / T) that of the graph branch.
+    """
+    if not isinstance(temperature, Tensor) and temperature <= 0:
+        raise InputError(f"temperature = {temperature}: must be greater than 0")
+    log_p = (mlp_logits / temperature).log_softmax(-1)
+    log_q = (gcn_logits / temperature).log_softmax(-1)
+    divergence = (log_p.exp() * (log_p - log_q)).mean((-2, -1))
+    scale = temperature.reshape(divergence.shape) if isinstance(temperature, Tensor) else temperature
+    return divergence * scale**2
+
+
+def consistency_loss(
+    initial: Tensor,
+    smoothed: Tensor,
+    margin: float | Tensor = 1.0,
+    negatives: Tensor | None = None,
+    score: Score = "inner",
+    neighbors: Tensor | SparseMatrix | None = None,
+) -> Tensor:
+    """Eq. 17: L_cs = max(S − Score, 0), with the Score of :func:`consistency_score`.
+
+    Args:
+        initial: H^(1), [..., n, h].
+        smoothed: H^(l+1) = A_en^l H^(1), of the same shape.
+        margin: S.
+        negatives: Ω, the indices of the τ negative nodes, [τ] or [..., τ]; one node drawn at random if not given.
+        score: s(·,·): ``"inner"``, ``"cosine"`` or ``"softmax"``.
+        neighbors: None takes each node as its own positive; an adjacency (sparse CSR, or an edge_index) takes
+            the mean of its neighbours instead, as the paper does on CiteSeer.
+    """
+    if negatives is None:
+        negatives = torch.randint(initial.shape[-2], (1,), device=initial.device)
+    return (margin - consistency_score(initial, smoothed, negatives, score, neighbors)).clamp(min=0)
+
+
+def consistency_score(
+    initial: Tensor,
+    smoothed: Tensor,
+    negatives: Tensor,
+    score: Score = "inner",
+    neighbors: Tensor | SparseMatrix | None = None,
+) -> Tensor:
+    """Eq. 18: Score = 1/n Σ_i ( s(h_i, g_i) − 1/τ Σ_{k∈Ω} s(h_i, g_k) ), with h = H^(1) and g = H^(l+1).
+
+    Ω is shared by all i, so for scores that are linear in each argument the negative part is the product of two
+    means, ⟨mean_i h_i, mean_{k∈Ω} g_k⟩, and no n×τ matrix is needed. Cosine scores are inner products of rows
+    scaled to length one (a zero row stays zero). Neighbour positives replace s(h_i, g_i) by ⟨h_i, Σ_j (D⁻¹A)_ij g_j⟩,
+    zero for an isolated node. The softmax score, which the paper tried and rejected, turns the inner products of
+    a node with its positive and its τ negatives into probabilities.
+    """
+    if score not in get_args(Score):
+        raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
+    if score == "cosine":
+        initial, smoothed = unit_rows(initial), unit_rows(smoothed)
+    negative = _rows(smoothed, negatives)
+    agreement = smoothed if neighbors is None else _neighbor_mean(neighbors, initial) @ smoothed
+    positive = (initial * agreement).sum(-1)
+    if score == "softmax":
+        against = initial @ negative.transpose(-1, -2)
+        share = torch.cat([positive[..., None], against], -1).softmax(-1)
+        return (share[..., 0] - share[..., 1:].mean(-1)).mean(-1)
+    return positive.mean(-1) - (initial.mean(-2) * negative.mean(-2)).sum(-1)
+
+
+def unit_rows(H: Tensor) -> Tensor:
+    """Every row scaled to length one; a zero row stays zero, with a finite gradient."""
+    length = torch.linalg.vector_norm(H, dim=-1, keepdim=True)
+    return H / length.masked_fill(length == 0, 1)
+
+
+def _rows(H: Tensor, index: Tensor) -> Tensor:
+    """The given rows of H [..., n, c]: the same ones of every replica, or, for an index [..., m], its own."""
+    if index.dim() == 1:
+        return H.index_select(-2, index)
+    return H.gather(-2, index[..., None].expand(*index.shape, H.shape[-1]))
+
+
+def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatrix:
+    """D⁻¹A without self-loops, from an adjacency or an edge_index; a SparseMatrix is taken as it is."""
+    if isinstance(neighbors, SparseMatrix):
+        return neighbors
+    if neighbors.layout == torch.strided:
+        return SparseMatrix(neighbor_mean(neighbors, like.shape[-2], dtype=like.dtype))
+    coordinates = neighbors.to_sparse_coo().coalesce()
+    target, source = coordinates.indices()
+    return SparseMatrix(
+        neighbor_mean(torch.stack([source, target]), like.shape[-2], coordinates.values(), dtype=like.dtype)
+    )

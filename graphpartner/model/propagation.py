@@ -1,0 +1,147 @@
+"""A_en^l H, Eqs. 9 and 12: one operator, several plans that compute the same thing.
+
+========  ============================================================  =====================================
+plan      how                                                           when
+========  ============================================================  =====================================
+steps     l sparse products, one after the other                        the default
+dense     A_en^l computed once as a dense matrix, one product per call  small n, large l, a device that likes it
+blocks    l sparse products, a block of rows at a time                  the matrix does not fit on the device
+========  ============================================================  =====================================
+
+Where the contrastive loss is off, and in every evaluation, the C logit columns travel instead of the hidden ones,
+since A^l (H W) = (A^l H) W: that choice is the caller's (``smooth=False`` in :func:`graphpartner.model.gpnn.forward`),
+any plan serves it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from graphpartner.errors import InputError
+from graphpartner.model.sparse import SparseMatrix, fold, unfold
+from graphpartner.model.spmm import spmm_power
+
+PlanName = Literal["steps", "dense", "blocks"]
+
+# Seconds per multiply-add, roughly, on each kind of device: what a sparse entry costs against a dense one decides
+# between plans, the absolute values do not matter.
+SPARSE_COST = {"cpu": 1.5e-10, "cuda": 1.2e-12}
+DENSE_COST = {"cpu": 2.5e-11, "cuda": 4.0e-14}
+STEP_COST = {"cpu": 5e-6, "cuda": 4e-6}
+DENSE_POWER_BYTES = 2**31
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How A_en^l H is computed, and why."""
+
+    name: PlanName
+    reason: str
+
+
+class Propagation:
+    """The operator H ↦ A_en^l H for H [..., n, c], differentiable in H.
+
+    Args:
+        matrix: A_en, torch sparse CSR; rows receive.
+        num_steps: l.
+        plan: ``"steps"``, ``"dense"`` or ``"blocks"``; chosen by :func:`choose_plan` if not given.
+        columns: how many columns are expected, for the choice of the plan.
+        block_rows: rows per block of the plan ``"blocks"``.
+    """
+
+    def __init__(
+        self,
+        matrix: Tensor | SparseMatrix,
+        num_steps: int,
+        plan: PlanName | None = None,
+        columns: int = 64,
+        block_rows: int = 65_536,
+    ) -> None:
+        if num_steps < 0:
+            raise InputError(f"num_steps = {num_steps}: the number of propagation steps must be 0 or more")
+        if plan is not None and plan not in get_args(PlanName):
+            raise InputError(f"plan = {plan!r}: must be one of {', '.join(get_args(PlanName))}")
+        self.matrix = matrix if isinstance(matrix, SparseMatrix) else SparseMatrix(matrix)
+        self.num_steps = num_steps
+        self.block_rows = block_rows
+        self.plan = Plan(plan, "asked for") if plan else choose_plan(self.matrix, num_steps, columns)
+
+    def __call__(self, H: Tensor) -> Tensor:
+        """A_en^l H."""
+        if self.num_steps == 0:
+            return H
+        if self.plan.name == "dense":
+            return unfold(self.power.to(H.dtype) @ fold(H), H.shape)
+        if self.plan.name == "blocks":
+            return unfold(_Blocks.apply(fold(H), self), H.shape)  # type: ignore[no-untyped-call]
+        return self.matrix.power(H, self.num_steps)
+
+    @cached_property
+    def power(self) -> Tensor:
+        """A_en^l as a dense matrix: by squaring, in float64, since errors of a power add up."""
+        return torch.linalg.matrix_power(self.matrix.csr.to_dense().double(), self.num_steps).to(
+            self.matrix.csr.dtype
+        )
+
+    @cached_property
+    def blocks(self) -> list[Tensor]:
+        """The rows of A_en, ``block_rows`` at a time, where A_en lies."""
+        return row_blocks(self.matrix.csr, self.block_rows)
+
+    @cached_property
+    def transposed_blocks(self) -> list[Tensor]:
+        """The rows of A_enᵀ, for the backward pass."""
+        return row_blocks(self.matrix.transpose, self.block_rows)
+
+    def explain(self) -> str:
+        """Which plan was chosen, and why."""
+        n, nnz = self.matrix.shape[0], self.matrix.nnz
+        return f"{self.plan.name}: {self.plan.reason} (n = {n:,}, entries = {nnz:,}, l = {self.num_steps})"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.matrix.shape[0]}, num_steps={self.num_steps}, plan={self.plan.name!r})"
+
+
+class _Blocks(torch.autograd.Function):
+    """The same as l sparse steps, with only one block of rows of the matrix on H's device at a time."""
+
+    @staticmethod
+    def forward(ctx: Any, H: Tensor, operator: Propagation) -> Tensor:
+        ctx.operator = operator
+        return _stream(operator.blocks, H, operator.num_steps)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _stream(ctx.operator.transposed_blocks, gradient, ctx.operator.num_steps), None
+
+
+def _stream(blocks: list[Tensor], H: Tensor, steps: int) -> Tensor:
+    for _ in range(steps):
+        H = torch.cat([spmm_power(block.to(H.device), H, 1) for block in blocks])
+    return H
+
+
+def row_blocks(csr: Tensor, rows: int) -> list[Tensor]:
+    """A torch sparse CSR tensor, cut into blocks of ``rows`` rows."""
+    crow, col, value = csr.crow_indices(), csr.col_indices(), csr.values()
+    blocks = []
+    for start in range(0, csr.shape[0], rows):
+        pointer = crow[start : start + rows + 1]
+        entries = slice(int(pointer[0]), int(pointer[-1]))
+        size = (pointer.numel() - 1, csr.shape[1])
+        blocks.append(torch.sparse_csr_tensor(pointer - pointer[0], col[entries], value[entries], size=size))
+    return blocks
+
+
+def choose_plan(matrix: SparseMatrix, num_steps: int, columns: int) -> Plan:
+    """Pick the cheaper of l sparse products and one dense product, by operations and a rate for each."""
+    n, nnz, device = matrix.shape[0], matrix.nnz, matrix.csr.device.type
+    sparse = num_steps * (SPARSE_COST[device] * nnz * columns + STEP_COST[device])
+    dense = DENSE_COST[device] * n * n * columns + STEP_COST[device]
+    if num_steps > 1 and dense < sparse and 4 * n * n <= DENSE_POWER_BYTES:
+        return Plan("dense", f"one dense product costs {dense / sparse:.2f} of {num_steps} sparse ones")
+    return Plan("steps", f"{num_steps} sparse products cost {sparse / dense:.2f} of one dense one")

@@ -1,0 +1,113 @@
+"""Energy bounds: one linear layer after another (Eq. 6), and the MLP partner (Propositions 1 and 2).
+
+Each result has the bounds as the paper prints them and bounds that hold. They differ because every eigenvalue μ of P
+but the 1 of each component lies in [1 − λ_max, 1 − λ₀], and its negative end can be the larger one in size:
+
+- where the paper's upper bounds have |1 − λ₀|, q = max(|1 − λ₀|, |1 − λ_max|) is needed (K₃,₃: λ₀ = ¾, λ_max = 3/2);
+- Proposition 1 and the lower bound of Proposition 2 need μ^l ≥ 0, that is an even l;
+- the lower bound of Eq. 6 needs the smallest eigenvalue of W Wᵀ, which is 0, not s_min, when W has more rows than
+  columns: a column space too small to keep everything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphpartner.errors import InputError
+from graphpartner.smoothness.checks import check_embedding
+from graphpartner.smoothness.energy import dirichlet_energy
+from graphpartner.smoothness.singular_values import squared_extremes
+from graphpartner.smoothness.spectrum import LaplacianExtremes, laplacian_extremes
+
+
+@dataclass(frozen=True)
+class EnergyBounds:
+    """Energies of layers 1 … L and what bounds them by the layer before; tensors are float64 [L, ...]."""
+
+    energy: Tensor
+    lower: Tensor
+    upper: Tensor
+    published_lower: Tensor
+    published_upper: Tensor
+    extremes: LaplacianExtremes
+
+
+@dataclass(frozen=True)
+class PartnerBounds:
+    """Bounds of E(α H^φ1 + (1 − α) H^φ2), H^φ2 = P^l H^φ1; tensors are float64."""
+
+    lower: Tensor
+    upper: Tensor
+    published_lower: Tensor
+    published_upper: Tensor
+
+
+def energy_bounds(
+    embeddings: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    edge_index: Tensor,
+    *,
+    extremes: LaplacianExtremes | None = None,
+) -> EnergyBounds:
+    r"""The layer-wise bounds of Eq. 6, for any model whose layers have one weight matrix each.
+
+    Published: (1−λ₁)² s_min E(H^(l−1)) ≤ E(H^(l)) ≤ (1−λ₀)² s_max E(H^(l−1)). Holding for H^(l) = P H^(l−1) W^(l):
+    (1−λ₁)² λ_min(W Wᵀ) E(H^(l−1)) ≤ E(H^(l)) ≤ q² s_max E(H^(l−1)). With a ReLU after it the upper bound still
+    holds and the lower one need not; with a bias neither need hold.
+
+    Args:
+        embeddings: H^(0) … H^(L), each [..., n, d_l].
+        weights: W^(1) … W^(L), each [..., d_(l−1), d_l] or transposed, as ``torch.nn.Linear`` stores it.
+        edge_index: the edges [2, E].
+        extremes: eigenvalues from `laplacian_extremes`, if they are known already.
+    """
+    if len(embeddings) != len(weights) + 1 or not weights:
+        found = f"{len(embeddings)} embeddings and {len(weights)} weights"
+        raise InputError(f"embeddings and weights are {found}; L weights need L + 1 embeddings, the input first.")
+    for embedding in embeddings:
+        check_embedding(embedding)
+    extremes = extremes or laplacian_extremes(edge_index, embeddings[0].shape[-2])
+    energies = [dirichlet_energy(embedding.detach().double(), edge_index) for embedding in embeddings]
+    rows: list[tuple[Tensor, ...]] = []
+    for layer, weight in enumerate(weights, start=1):
+        wide, narrow = embeddings[layer - 1].shape[-1], embeddings[layer].shape[-1]
+        if tuple(weight.shape[-2:]) not in {(wide, narrow), (narrow, wide)}:
+            raise InputError(f"weights has {list(weight.shape)} at layer {layer}, where {wide} × {narrow} is needed.")
+        s_min, s_max = (s.to(energies[0].device) for s in squared_extremes(weight)["weight"])
+        before, energy = energies[layer - 1], energies[layer]
+        least = (1.0 - extremes.lambda_1) ** 2 * s_min * before
+        most = s_max * before
+        lower = torch.zeros_like(least) if wide > narrow else least
+        rows.append((energy, lower, extremes.q**2 * most, least, (1.0 - extremes.lambda_0) ** 2 * most))
+    energy, lower, upper, published_lower, published_upper = (torch.stack(column) for column in zip(*rows, strict=True))
+    return EnergyBounds(energy, lower, upper, published_lower, published_upper, extremes)
+
+
+def partner_bounds(
+    alpha: float | Tensor, num_steps: int, energy_mlp: float | Tensor, extremes: LaplacianExtremes
+) -> PartnerBounds:
+    r"""The bounds of Proposition 2 on the energy of α H^φ1 + (1 − α) P^l H^φ1, with E = E(H^φ1).
+
+    Published: α² E ≤ · ≤ E [α² + (1−λ₀)^l]. Holding: · ≤ E [α² + (1−α²) q^l] for every l; α² E ≤ · for even l, and
+    for odd l E max(0, α − (1−α) |1−λ_max|^l)² ≤ ·.
+
+    Args:
+        alpha: α in [0, 1], the share of the MLP branch.
+        num_steps: l ≥ 1.
+        energy_mlp: E, the energy of the MLP branch.
+        extremes: eigenvalues from `laplacian_extremes`.
+    """
+    if num_steps < 1:
+        raise InputError(f"num_steps is {num_steps}; it should be at least 1.")
+    energy = torch.as_tensor(energy_mlp, dtype=torch.float64)
+    share = torch.as_tensor(alpha, dtype=torch.float64, device=energy.device)
+    if not bool(((share >= 0) & (share <= 1)).all()):
+        raise InputError(f"alpha is {alpha}; it should be between 0 and 1.")
+    published_lower = share**2 * energy
+    published_upper = (share**2 + (1.0 - extremes.lambda_0) ** num_steps) * energy
+    upper = (share**2 + (1.0 - share**2) * extremes.q**num_steps) * energy
+    opposed = (1.0 - share) * abs(1.0 - extremes.lambda_max) ** num_steps
+    lower = published_lower if num_steps % 2 == 0 else (share - opposed).clamp_min(0.0) ** 2 * energy
+    return PartnerBounds(lower, upper, published_lower, published_upper)

@@ -1,0 +1,144 @@
+"""R replicas of one problem, trained as one program."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphpartner.model.gpnn import Output, forward
+from graphpartner.model.losses import cross_entropy
+from graphpartner.model.objective import Objective, objective
+from graphpartner.train import draws
+from graphpartner.train.adam import Adam
+from graphpartner.train.dropout import Dropout
+from graphpartner.train.problem import Labelled, Problem
+from graphpartner.train.settings import PER_REPLICA, Settings
+
+HISTORY = ("loss", "cross_entropy", "rectification", "consistency", "val_loss", "val_accuracy")
+
+
+@dataclass
+class Replicas:
+    """What belongs to each replica and is cut down when some have stopped: everything here is [R, …]."""
+
+    settings: dict[str, Tensor]
+    keys: dict[str, Tensor]
+    train: Labelled
+    val: Labelled
+
+    def keep(self, replicas: Tensor) -> "Replicas":
+        """These replicas alone."""
+        return Replicas(
+            {name: value[replicas] for name, value in self.settings.items()},
+            {name: value[:, replicas] for name, value in self.keys.items()},
+            self.train.of(replicas),
+            self.val.of(replicas),
+        )
+
+
+class Batch:
+    """R runs that differ in seed, split and the settings named in ``PER_REPLICA``.
+
+    Args:
+        problem: the graph.
+        settings: one for each replica; what is not in ``PER_REPLICA`` is taken from the first.
+        seeds: one for each replica; a run's random draws depend on its own seed alone.
+        train: labelled nodes to learn from.
+        val: labelled nodes to stop by.
+    """
+
+    def __init__(
+        self, problem: Problem, settings: list[Settings], seeds: list[int], train: Labelled, val: Labelled
+    ) -> None:
+        self.problem, self.shared = problem, settings[0]
+        device = train.index.device
+        values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
+        # the first epoch's key of the weight streams draws the initial weights
+        epochs = {stream: 1 if stream.startswith("weight") else self.shared.epochs for stream in draws.STREAMS}
+        self.replicas = Replicas(
+            {name: torch.tensor(value, dtype=torch.float32, device=device) for name, value in values.items()},
+            {stream: draws.keys(seeds, stream, count).to(device) for stream, count in epochs.items()},
+            train,
+            val,
+        )
+        width, classes = self.shared.hidden_channels, problem.num_classes
+        weight1 = draws.glorot(self.replicas.keys["weight1"][0], problem.X.shape[1], width)
+        weight2 = draws.glorot(self.replicas.keys["weight2"][0], width, classes)
+        rate, decay1, decay2 = (self.replicas.settings[name] for name in ("lr", "decay1", "decay2"))
+        self.optimizers = (Adam(weight1, rate, decay1), Adam(weight2, rate, decay2))
+        self.drops_input = max(each.input_dropout for each in settings) > 0
+        self.drops_hidden = max(each.dropout for each in settings) > 0
+        self.contrasts = max(each.lambda_cs for each in settings) > 0
+
+    @property
+    def weights(self) -> tuple[Tensor, Tensor]:
+        """W^(1) [R, d, h] and W^(2) [R, h, C]."""
+        first, second = self.optimizers
+        return first.weight, second.weight
+
+    def step(self, epoch: int) -> Objective:
+        """One epoch: forward pass, losses, gradients, Adam."""
+        weights = tuple(weight.detach().requires_grad_() for weight in self.weights)
+        losses = self.objective(epoch, weights)
+        gradients = torch.autograd.grad(losses.total.sum(), weights)
+        for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
+            optimizer.step(gradient)
+        return Objective(*(loss.detach() for loss in losses))
+
+    def objective(self, epoch: int, weights: tuple[Tensor, ...]) -> Objective:
+        """Eq. 19 for every replica, with this epoch's dropout and negatives."""
+        of, shared = self.replicas.settings, self.shared
+        negatives = draws.choices(self.replicas.keys["negatives"][epoch], shared.num_negatives, self.problem.num_nodes)
+        return objective(
+            self.training_output(epoch, weights),
+            self.replicas.train.index,
+            self.replicas.train.target,
+            self.replicas.train.weight,
+            lambda_rt=of["lambda_rt"],
+            lambda_cs=of["lambda_cs"],
+            temperature=of["temperature"][:, None, None],
+            margin=of["margin"],
+            negatives=negatives,
+            score=shared.score,
+            neighbors=self.problem.neighbors,
+            contrast=self.contrasts,
+        )
+
+    def training_output(self, epoch: int, weights: tuple[Tensor, ...]) -> Output:
+        """The forward pass of one epoch, with its dropout."""
+        of, keys = self.replicas.settings, self.replicas.keys
+        drop = {}
+        if self.drops_input:
+            drop["drop_input"] = Dropout(keys["input"][epoch], of["input_dropout"]).input
+        if self.drops_hidden:
+            drop["drop_hidden"] = Dropout(keys["hidden"][epoch], of["dropout"]).hidden
+            if self.shared.separate_dropout:
+                drop["drop_partner"] = Dropout(keys["partner"][epoch], of["dropout"]).hidden
+        alpha = of["alpha"][:, None, None]
+        return forward(self.problem.X, *weights, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """[R, n, C], without dropout; only C columns travel."""
+        alpha = self.replicas.settings["alpha"][:, None, None]
+        return forward(self.problem.X, *self.weights, self.problem.propagate, alpha, smooth=False).logits
+
+    def validate(self) -> tuple[Tensor, Tensor]:
+        """Validation loss and accuracy, [R] each."""
+        logits, val = self.logits(), self.replicas.val
+        return cross_entropy(logits, val.index, val.target, val.weight), accuracy(logits, val)
+
+    def keep(self, replicas: Tensor) -> None:
+        """Go on with these replicas alone."""
+        self.replicas = self.replicas.keep(replicas)
+        for optimizer in self.optimizers:
+            optimizer.keep(replicas)
+
+
+def accuracy(logits: Tensor, nodes: Labelled) -> Tensor:
+    """Share of the labelled nodes whose class has the largest logit, [R]."""
+    guess = logits.argmax(-1)
+    if nodes.index.dim() == 1:
+        return (guess[:, nodes.index] == nodes.target).float().mean(-1)
+    right = (guess.gather(-1, nodes.index) == nodes.target).float()
+    return right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)

@@ -1,0 +1,79 @@
+"""Random numbers that depend on a run's seed, the epoch and the place alone.
+
+Every draw is a hash of (key, counter): the key comes from the run's seed, the name of the stream and the epoch, the
+counter says which entry of a matrix is meant. So a run among a hundred draws what it would draw alone, on any device,
+in any order of computation, and the same entry of X is dropped whether X is stored sparse or dense.
+
+The hash xors the counter with one half of the key, adds the other half between two rounds of the 32-bit mixer
+x ^= x ≫ 16, x *= 0x7feb352d, x ^= x ≫ 15, x *= 0x846ca68b, x ^= x ≫ 16, and gives 32 random bits. It is written here in
+torch's wrapping int32 arithmetic; compiled kernels elsewhere repeat it bit for bit.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives")
+
+MULTIPLIER1 = 0x7FEB352D
+MULTIPLIER2 = 0x846CA68B - 2**32  # as a signed int32
+
+
+def keys(seeds: list[int], stream: str, epochs: int) -> Tensor:
+    """Both halves of the keys of one stream, int32 [epochs, R, 2].
+
+    A 64-bit mixer (splitmix64) over seed, stream and epoch: neighbouring seeds and epochs get unrelated keys.
+    """
+    seed = np.array([s & (2**64 - 1) for s in seeds], np.uint64)[None, :]
+    epoch = np.arange(epochs, dtype=np.uint64)[:, None]
+    mixed = _splitmix(_splitmix(_splitmix(seed) + np.uint64(STREAMS.index(stream))) + epoch)
+    halves = np.stack([mixed & np.uint64(2**32 - 1), mixed >> np.uint64(32)], -1)
+    return torch.from_numpy(halves.astype(np.uint32).view(np.int32))
+
+
+def bits(key: Tensor, counter: Tensor) -> Tensor:
+    """32 random bits as int32, for keys [..., 2] and counters int32 [m]: [..., m]."""
+    x = counter ^ key[..., 0, None]
+    x = x ^ ((x >> 16) & 0xFFFF)
+    x = x * MULTIPLIER1
+    x = x ^ ((x >> 15) & 0x1FFFF)
+    x = (x + key[..., 1, None]) * MULTIPLIER2
+    return x ^ ((x >> 16) & 0xFFFF)
+
+
+def counters(*shape: int, device: torch.device | str = "cpu") -> Tensor:
+    """The counters of a matrix of this shape, row by row, int32 (wrapping beyond 2³² entries)."""
+    total = int(np.prod(shape))
+    return torch.arange(total, device=device).to(torch.int32).reshape(shape)
+
+
+def keep_below(probability: Tensor) -> Tensor:
+    """The int32 threshold under which a draw falls with this probability (at most 1 − 2⁻³²)."""
+    return (probability.double() * 2**32 - 2**31).clamp(max=2**31 - 1).to(torch.int32)
+
+
+def uniform(key: Tensor, counter: Tensor) -> Tensor:
+    """Uniform in [0, 1), float32, 24 bits."""
+    return ((bits(key, counter) >> 8) & 0xFFFFFF).to(torch.float32) * 2**-24
+
+
+def choices(key: Tensor, count: int, among: int) -> Tensor:
+    """``count`` draws with replacement from 0 … among − 1, int64 [..., count]."""
+    drawn = bits(key, counters(count, device=key.device)).long() & 0xFFFFFFFF
+    return (drawn * among) >> 32
+
+
+def glorot(key: Tensor, rows: int, columns: int) -> Tensor:
+    """Glorot-uniform weights, float32 [..., rows, columns]."""
+    bound = (6.0 / (rows + columns)) ** 0.5
+    flat = uniform(key, counters(rows * columns, device=key.device))
+    return (flat * 2 - 1).mul_(bound).reshape(*key.shape[:-1], rows, columns)
+
+
+def _splitmix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        z = state + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

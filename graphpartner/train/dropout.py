@@ -1,0 +1,148 @@
+"""Dropout by counter-based draws: every replica drops what its own seed says."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphpartner.model.sparse import SparseMatrix
+from graphpartner.train.cpu_kernels import cpu_kernels
+from graphpartner.train.draws import bits, counters, keep_below
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Which entries to drop, for R replicas and one epoch.
+
+    ``key`` int32 [R, 2] and ``rate`` float32 [R]; an entry survives with probability 1 − rate and is scaled by
+    1 / (1 − rate).
+    """
+
+    key: Tensor
+    rate: Tensor
+
+    @property
+    def below(self) -> Tensor:
+        """A draw below this keeps its entry, int32 [R]."""
+        return keep_below(1 - self.rate.double())
+
+    @property
+    def scale(self) -> Tensor:
+        """1 / (1 − rate), float32 [R]; 0 where everything is dropped."""
+        keep = 1 - self.rate
+        return torch.where(keep > 0, 1 / keep.clamp(min=1e-30), 0)
+
+    def mask(self, counter: Tensor, replica: int | slice = slice(None)) -> Tensor:
+        """0 or ``scale`` for every counter: [R, m], or [m] for one replica."""
+        kept = bits(self.key[replica], counter) < self.below[replica, ..., None]
+        return kept * self.scale[replica, ..., None]
+
+    def hidden(self, H: Tensor) -> Tensor:
+        """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
+        return _Drop.apply(H, self)  # type: ignore[no-untyped-call]
+
+    def input(self, X: SparseMatrix | Tensor) -> "DroppedFeatures":
+        """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
+        return DroppedFeatures(X, self)
+
+
+@dataclass(frozen=True)
+class DroppedFeatures:
+    """X̃, another one for every replica, never stored as a whole: ``X̃ @ W`` takes [R, d, h] to [R, n, h].
+
+    Entry (i, j) has the counter i·d + j, whether X is sparse or dense, so both drop the same entries.
+    """
+
+    X: SparseMatrix | Tensor
+    dropout: Dropout
+
+    def __matmul__(self, W: Tensor) -> Tensor:
+        return _DroppedProduct.apply(W, self.X, self.dropout)  # type: ignore[no-untyped-call]
+
+
+class _Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, H: Tensor, dropout: Dropout) -> Tensor:
+        ctx.dropout = dropout
+        return drop(H, dropout)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return drop(gradient, ctx.dropout), None
+
+
+class _DroppedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, W: Tensor, X: SparseMatrix | Tensor, dropout: Dropout) -> Tensor:
+        ctx.X, ctx.dropout = X, dropout
+        return product(X, W, dropout)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return gradient_by_weight(ctx.X, gradient, ctx.dropout), None, None
+
+
+def drop(H: Tensor, dropout: Dropout) -> Tensor:
+    """H [R, n, h] with dropped entries at zero and the others scaled; lies in memory as [n, R, h]."""
+    rows = H.transpose(0, 1)
+    kernels = cpu_kernels() if H.device.type == "cpu" else None
+    if kernels is None:
+        replicas, n, width = H.shape
+        return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
+    rows = rows.contiguous()
+    out = torch.empty_like(rows)
+    kernels.drop(*_arrays(rows), *_draws(dropout), *_arrays(out))
+    return out.transpose(0, 1)
+
+
+def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
+    """X̃ W for W [R, d, h]: [R, n, h], in memory [n, R, h]."""
+    kernels = cpu_kernels() if W.device.type == "cpu" and isinstance(X, SparseMatrix) else None
+    out = W.new_empty(X.shape[0], W.shape[0], W.shape[2])
+    if kernels is None:
+        for replica, weight in enumerate(W):
+            out[:, replica] = _dropped(X, dropout, replica) @ weight
+    else:
+        assert isinstance(X, SparseMatrix)
+        kernels.dropped_product(*_csr(X.csr), *_arrays(W.contiguous()), *_draws(dropout), *_arrays(out))
+    return out.transpose(0, 1)
+
+
+def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
+    """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
+    kernels = cpu_kernels() if G.device.type == "cpu" and isinstance(X, SparseMatrix) else None
+    out = G.new_empty(G.shape[0], X.shape[1], G.shape[2])
+    if kernels is None:
+        for replica, gradient in enumerate(G):
+            out[replica] = _dropped(X, dropout, replica, transpose=True) @ gradient
+    else:
+        assert isinstance(X, SparseMatrix)
+        rows = G.transpose(0, 1).contiguous()
+        kernels.dropped_gradient(*_csr(X.transpose), *_arrays(rows), *_draws(dropout), *_arrays(out))
+    return out
+
+
+def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose: bool = False) -> Tensor:
+    """X̃ of one replica, or its transpose."""
+    columns = X.shape[1]
+    if isinstance(X, Tensor):
+        dropped = X * dropout.mask(counters(X.numel(), device=X.device), replica).reshape(X.shape).to(X.dtype)
+        return dropped.T if transpose else dropped
+    csr = X.transpose if transpose else X.csr
+    row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
+    counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()
+    value = csr.values() * dropout.mask(counter.to(torch.int32), replica).to(csr.dtype)
+    return torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), value, size=csr.shape)
+
+
+def _draws(dropout: Dropout) -> tuple[Any, ...]:
+    return _arrays(dropout.key, dropout.below, dropout.scale)
+
+
+def _csr(csr: Tensor) -> tuple[Any, ...]:
+    return _arrays(csr.crow_indices(), csr.col_indices(), csr.values())
+
+
+def _arrays(*tensors: Tensor) -> tuple[Any, ...]:
+    return tuple(tensor.detach().numpy() for tensor in tensors)

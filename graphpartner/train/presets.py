@@ -1,0 +1,65 @@
+"""Presets: settings for a graph, with where they come from and what the paper reports."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphpartner.errors import InputError
+from graphpartner.train.settings import Settings
+
+FOLDER = Path(__file__).parent / "presets"
+FAMILIES = ("paper", "tuned", "best")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings for one graph.
+
+    Attributes:
+        graph: the graph they were chosen for.
+        family: ``paper`` is the paper's method and nothing else; ``tuned`` the paper's parts in any combination;
+            ``best`` the best there is.
+        settings: the hyperparameters.
+        provenance: who chose them, and on what.
+        saw_test: whether test accuracy was looked at when they were chosen. Their results show what the method can
+            do, not what a fair selection finds.
+        published: the paper's accuracy on this graph, in percent: mean and standard deviation.
+    """
+
+    graph: str
+    family: str
+    settings: Settings
+    provenance: str
+    saw_test: bool
+    published: tuple[float, float]
+
+
+def preset(name: str) -> Preset:
+    """A preset by name: ``"citeseer/paper"``, ``"citeseer/tuned"``, or ``"citeseer"`` for the best there is."""
+    graph, _, family = name.partition("/")
+    content = _read(graph)
+    family = family or "best"
+    chosen = content["best"] if family == "best" else family
+    if chosen not in content["presets"]:
+        known = ", ".join(f"{graph}/{each}" for each in content["presets"])
+        raise InputError(f"unknown preset {name!r}: must be one of {graph}, {known}")
+    entry: dict[str, Any] = content["presets"][chosen]
+    mean, sd = content["published"]
+    settings = Settings().replace(**entry["settings"])
+    return Preset(graph, chosen, settings, entry["provenance"], entry["saw_test"], (mean, sd))
+
+
+def preset_names() -> list[str]:
+    """All presets, as ``graph/family``."""
+    graphs = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return [f"{graph}/{family}" for graph in graphs for family in _read(graph)["presets"]]
+
+
+def _read(graph: str) -> dict[str, Any]:
+    import yaml
+
+    files = {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+    if graph not in files:
+        raise InputError(f"no preset for the graph {graph!r}: there are presets for {', '.join(files)}")
+    content: dict[str, Any] = yaml.safe_load(files[graph].read_text())
+    return content

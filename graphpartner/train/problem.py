@@ -1,0 +1,104 @@
+"""What all replicas of a batch share: the graph as matrices, and who is labelled."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.mixture import enhanced_adjacency
+from graphpartner.errors import InputError
+from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.model.propagation import Propagation
+from graphpartner.model.sparse import SparseMatrix
+from graphpartner.train.settings import Settings
+
+# Features with fewer non-zeros than this share are multiplied as a sparse matrix.
+SPARSE_BELOW = 0.25
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Some nodes and their classes, [m], or [R, m] where each replica has its own split."""
+
+    index: Tensor
+    target: Tensor
+    weight: Tensor | None
+    """None: all alike. [R, m]: rows are filled up with weight 0 where a replica has fewer nodes than another."""
+
+    def of(self, replicas: Tensor) -> "Labelled":
+        """The rows of these replicas."""
+        if self.index.dim() == 1:
+            return self
+        return Labelled(
+            self.index[replicas], self.target[replicas], None if self.weight is None else self.weight[replicas]
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A graph, ready for training on a device."""
+
+    X: SparseMatrix | Tensor
+    propagate: Propagation
+    neighbors: SparseMatrix | None
+    num_nodes: int
+    num_classes: int
+
+
+def prepare(data: Data, settings: Settings, device: torch.device) -> Problem:
+    """Enhance the graph (Eqs. 7, 8) and lay out its matrices on the device. Knows no label."""
+    n = data.num_nodes
+    attribute = None
+    if settings.beta < 1:
+        attribute = attribute_graph(data.x, data.edge_index, settings.k, settings.threshold)
+    A_en = enhanced_adjacency(attribute, data.edge_index, n, settings.beta, data.get("edge_weight"))
+    neighbors = None
+    if settings.positives == "neighbors":
+        neighbors = SparseMatrix(neighbor_mean(data.edge_index, n, data.get("edge_weight"))).to(device)
+    propagate = Propagation(A_en.to(device), settings.num_steps, columns=settings.hidden_channels)
+    return Problem(features(data.x, settings.features, device), propagate, neighbors, n, count_classes(data))
+
+
+def features(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tensor:
+    """X in the form the settings ask for, sparse where that is faster."""
+    csr = x.to_sparse_csr() if x.layout == torch.strided else x
+    csr = csr.to(torch.float32)
+    if form == "row":
+        counts = csr.crow_indices().diff()
+        row = torch.repeat_interleave(torch.arange(csr.shape[0]), counts)
+        total = torch.zeros(csr.shape[0]).index_add_(0, row, csr.values())
+        values = csr.values() / total.masked_fill(total == 0, 1)[row]
+        csr = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), values, size=csr.shape)
+    csr = csr.to(device)
+    dense = csr.values().numel() >= SPARSE_BELOW * csr.shape[0] * csr.shape[1]
+    return csr.to_dense() if dense else SparseMatrix(csr)
+
+
+def count_classes(data: Data) -> int:
+    """C: what the graph says (``data.num_classes``), or one more than the largest class seen in training."""
+    told = data.get("num_classes")
+    if told is not None:
+        return int(told)
+    known = torch.as_tensor(data.train_mask | data.val_mask).reshape(-1, data.num_nodes).any(0)
+    return int(data.y[known].max()) + 1
+
+
+def labelled(mask: Tensor, y: Tensor, replicas: int, name: str, device: torch.device) -> Labelled:
+    """The nodes under a mask [n], or under one mask a replica, [R, n]. No label outside the mask is read."""
+    if mask.dim() == 1:
+        index = mask.nonzero().squeeze(-1)
+        return Labelled(index.to(device), y[index].to(device), None)
+    if mask.shape[0] != replicas:
+        raise InputError(f"{name} holds {mask.shape[0]} splits for {replicas} seeds: must hold one split a seed")
+    counts = mask.sum(1)
+    most = int(counts.max())
+    index = torch.stack([_filled(row.nonzero().squeeze(-1), most) for row in mask])
+    weight = (torch.arange(most) < counts[:, None]) / counts[:, None]
+    same = bool((counts == most).all())
+    return Labelled(index.to(device), y[index].to(device), None if same else weight.to(device))
+
+
+def _filled(index: Tensor, length: int) -> Tensor:
+    return torch.cat([index, index[:1].expand(length - index.numel())])

@@ -1,0 +1,196 @@
+"""What training gives back: the best weights of every run, and what they predict."""
+
+import csv
+import io
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphpartner.model.gpnn import GPNN, forward
+from graphpartner.train.batch import HISTORY
+from graphpartner.train.problem import Problem
+from graphpartner.train.settings import Settings
+from graphpartner.train.stopping import EarlyStopping
+
+
+@dataclass
+class Trained:
+    """The outcome of R runs: everything is [R, …] but the history, [epochs, R, …]."""
+
+    weights: tuple[Tensor, ...]
+    val_loss: Tensor
+    best_epoch: Tensor
+    history: Tensor
+
+    def store(self, replicas: Tensor, stopping: EarlyStopping) -> None:
+        """Take over what was remembered of these replicas."""
+        for kept, best in zip(self.weights, stopping.best, strict=True):
+            kept[replicas] = best
+        self.val_loss[replicas] = stopping.loss
+        self.best_epoch[replicas] = stopping.epoch
+
+    @staticmethod
+    def join(parts: "list[Trained]") -> "Trained":
+        """Several batches as one."""
+        weights = zip(*(part.weights for part in parts), strict=True)
+        return Trained(
+            tuple(torch.cat(weight) for weight in weights),
+            torch.cat([part.val_loss for part in parts]),
+            torch.cat([part.best_epoch for part in parts]),
+            torch.cat([part.history for part in parts], dim=1),
+        )
+
+
+class Runs:
+    """R finished runs of one graph.
+
+    Attributes:
+        seeds: one a run.
+        settings: one a run.
+        val_loss: the lowest validation loss of each run, [R].
+        best_epoch: the epoch it was reached in, [R].
+        batch_size: how many runs were trained together.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: list[Settings],
+        seeds: list[int],
+        y: Tensor,
+        trained: Trained,
+        batch_size: int,
+    ) -> None:
+        self.problem, self.settings, self.seeds = problem, settings, seeds
+        self.weight1, self.weight2 = trained.weights
+        self.val_loss, self.best_epoch = trained.val_loss.cpu(), trained.best_epoch.cpu()
+        self.batch_size = batch_size
+        self._y = y.cpu()
+        self._history = trained.history.cpu().numpy()
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def history(self) -> list[dict[str, NDArray[np.float32]]]:
+        """For each run, the losses and the validation accuracy of every epoch until it stopped."""
+        curves = []
+        for run, best in enumerate(self.best_epoch.tolist()):
+            end = min(self.settings[run].epochs, best + self.settings[run].patience + 1)
+            curves.append({name: self._history[:end, run, column] for column, name in enumerate(HISTORY)})
+        return curves
+
+    @property
+    def epochs(self) -> Tensor:
+        """How many epochs each run took, [R]."""
+        return torch.tensor([len(curves["loss"]) for curves in self.history])
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU."""
+        parts = []
+        for start in range(0, len(self), self.batch_size):
+            part = slice(start, start + self.batch_size)
+            alpha = torch.tensor([each.alpha for each in self.settings[part]], device=self.weight1.device)
+            weights = self.weight1[part], self.weight2[part]
+            with torch.no_grad():
+                out = forward(self.problem.X, *weights, self.problem.propagate, alpha[:, None, None], smooth=False)
+            parts.append(out.logits.cpu())
+        return torch.cat(parts)
+
+    def probabilities(self) -> Tensor:
+        """O of Eq. 14, [R, n, C]."""
+        return self.logits.softmax(-1)
+
+    def accuracy(self, mask: Tensor) -> Tensor:
+        """Share of right answers of each run, [R], over the nodes under a mask [n] or [R, n]; unlabelled ones left out."""
+        counted = mask.cpu() & (self._y >= 0)
+        right = (self.logits.argmax(-1) == self._y) & counted
+        return right.sum(-1) / counted.sum(-1)
+
+    def best(self) -> GPNN:
+        """The run with the lowest validation loss, as a module in evaluation mode."""
+        run = int(self.val_loss.argmin())
+        settings = self.settings[run]
+        model = GPNN(
+            self.weight1.shape[1],
+            settings.hidden_channels,
+            self.weight2.shape[2],
+            settings.num_steps,
+            settings.alpha,
+            settings.dropout,
+            settings.input_dropout,
+        )
+        with torch.no_grad():
+            model.weight1.copy_(self.weight1[run])
+            model.weight2.copy_(self.weight2[run])
+        return model.eval()
+
+    def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
+        """Write the runs into a folder and return the files.
+
+        ``weights.safetensors`` holds W^(1) and W^(2) of every run, ``predictions.csv`` one line a node with the class
+        and probability of all runs together, ``history.csv`` one line a run and epoch, ``runs.json`` seeds, settings,
+        validation loss, and what ``about`` adds. Each file appears whole or not at all.
+        """
+        from safetensors.torch import save
+
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {"weight1": self.weight1.cpu().contiguous(), "weight2": self.weight2.cpu().contiguous()}
+        contents = {
+            "weights.safetensors": save(weights),
+            "predictions.csv": self._predictions().encode(),
+            "history.csv": self._curves().encode(),
+            "runs.json": json.dumps(self._summary() | (about or {}), indent=2).encode(),
+        }
+        return [_write(folder / name, content) for name, content in contents.items()]
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            "settings": [each.asdict() for each in self.settings],
+            "val_loss": self.val_loss.tolist(),
+            "best_epoch": self.best_epoch.tolist(),
+            "epochs": self.epochs.tolist(),
+            "plan": self.problem.propagate.explain(),
+            "batch_size": self.batch_size,
+        }
+
+    def _predictions(self) -> str:
+        mean = self.probabilities().mean(0)
+        probability, guess = mean.max(-1)
+        agreement = (self.logits.argmax(-1) == guess).float().mean(0)
+        table = io.StringIO()
+        writer = csv.writer(table)
+        writer.writerow(["node", "class", "probability", "agreement"])
+        for node, row in enumerate(zip(guess.tolist(), probability.tolist(), agreement.tolist(), strict=True)):
+            writer.writerow([node, row[0], f"{row[1]:.6f}", f"{row[2]:.4f}"])
+        return table.getvalue()
+
+    def _curves(self) -> str:
+        table = io.StringIO()
+        writer = csv.writer(table)
+        writer.writerow(["seed", "epoch", *HISTORY])
+        for seed, curves in zip(self.seeds, self.history, strict=True):
+            for epoch, row in enumerate(zip(*(curves[name] for name in HISTORY), strict=True)):
+                writer.writerow([seed, epoch, *(f"{value:.6g}" for value in row)])
+        return table.getvalue()
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Write a file that is there whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(content)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+    return path

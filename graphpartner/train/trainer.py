@@ -1,0 +1,125 @@
+"""Train GPNN with many seeds: the replicas in batches, each until all of its runs have stopped."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch_geometric.data import Data
+
+from graphpartner.errors import InputError
+from graphpartner.graph.checks import check_graph
+from graphpartner.progress import Progress, silent
+from graphpartner.train.batch import HISTORY, Batch
+from graphpartner.train.presets import Preset
+from graphpartner.train.problem import Problem, labelled, prepare
+from graphpartner.train.runs import Runs, Trained
+from graphpartner.train.settings import PER_REPLICA, Settings
+from graphpartner.train.stopping import EarlyStopping
+
+CHECK_EVERY = 10  # epochs between two looks at who has stopped, where looking makes the device wait
+COMPACT_BELOW = 0.5  # frozen replicas are cut away when less than this share is still training
+
+
+def train(
+    data: Data,
+    settings: Settings | Preset | Sequence[Settings],
+    seeds: Iterable[int] = range(10),
+    device: str | torch.device = "auto",
+    batch_size: int | None = None,
+    progress: Progress = silent,
+) -> Runs:
+    """Enhance the graph and train one GPNN per seed; no test label is read.
+
+    Args:
+        data: a graph as loaded, with ``train_mask`` and ``val_mask`` of [n], or [R, n]: one split a seed.
+        settings: a preset, settings, or one of them for each seed that differ only in what
+            :data:`graphpartner.train.settings.PER_REPLICA` names.
+        seeds: one run each.
+        device: ``"auto"`` takes a GPU where there is one.
+        batch_size: how many runs are trained together; chosen by device and memory if not given. Results do not
+            depend on it, up to the order of floating-point sums.
+        progress: called with (epochs done, epochs at most) over all runs.
+    """
+    seeds = list(seeds)
+    if not seeds:
+        raise InputError("seeds is empty: must hold at least one seed")
+    if isinstance(settings, Preset):
+        settings = settings.settings
+    each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
+    _check_settings(each, len(seeds))
+    check_graph(data, require=("y", "train_mask", "val_mask"))
+    place = pick_device(device)
+    problem = prepare(data, each[0], place)
+    train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
+    val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
+    batch_size = batch_size or plan_batch(problem, each[0], len(seeds), place)
+    total = len(seeds) * each[0].epochs
+    parts = []
+    for start in range(0, len(seeds), batch_size):
+        part = slice(start, min(start + batch_size, len(seeds)))
+        replicas = torch.arange(part.start, part.stop, device=place)
+        batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas))
+        parts.append(run(batch, lambda done, before=start * each[0].epochs: progress(before + done, total)))
+    return Runs(problem, each, seeds, data.y, Trained.join(parts), batch_size)
+
+
+def run(batch: Batch, progress: Callable[[int], None]) -> Trained:
+    """Train one batch until every replica has stopped, its best weights kept."""
+    epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
+    stopping = EarlyStopping(batch.weights, batch.shared.patience)
+    device = stopping.loss.device
+    trained = Trained(
+        tuple(torch.empty_like(weight) for weight in batch.weights),
+        torch.empty_like(stopping.loss),
+        torch.empty_like(stopping.epoch),
+        torch.full((epochs, replicas, len(HISTORY)), torch.nan, device=device),
+    )
+    here = torch.arange(replicas, device=device)  # which of the replicas are still in the batch
+    for epoch in range(epochs):
+        losses = batch.step(epoch)
+        val_loss, val_accuracy = batch.validate()
+        stopping.update(epoch, val_loss, batch.weights)
+        trained.history[epoch, here] = torch.stack([*losses, val_loss, val_accuracy], -1)
+        if device.type != "cpu" and epoch % CHECK_EVERY:
+            continue
+        progress(replicas * epoch)
+        training = stopping.active.nonzero().squeeze(-1)
+        if training.numel() < COMPACT_BELOW * here.numel():
+            trained.store(here, stopping)
+            if not training.numel():
+                break
+            batch.keep(training)
+            stopping.keep(training)
+            here = here[training]
+    trained.store(here, stopping)
+    progress(replicas * epochs)
+    return trained
+
+
+def plan_batch(problem: Problem, settings: Settings, replicas: int, device: torch.device) -> int:
+    """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU."""
+    if device.type == "cpu":
+        return 1
+    n, width = problem.num_nodes, settings.hidden_channels
+    parameters = problem.X.shape[1] * width
+    each = 4 * (12 * n * width + 8 * parameters + 12 * n * problem.num_classes)
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(1, min(replicas, int(0.8 * free / each)))
+
+
+def pick_device(device: str | torch.device) -> torch.device:
+    """The device of that name; ``"auto"`` is a GPU where there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    place = torch.device(device)
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device = {device}: no GPU was found; use cpu or auto")
+    return place
+
+
+def _check_settings(settings: list[Settings], seeds: int) -> None:
+    if len(settings) != seeds:
+        raise InputError(f"{len(settings)} settings for {seeds} seeds: must be one for each seed, or one for all")
+    for other in settings[1:]:
+        shared = other.replace(**{name: getattr(settings[0], name) for name in PER_REPLICA})
+        if shared != settings[0]:
+            raise InputError(f"settings of one call must not differ in more than {', '.join(PER_REPLICA)}")
