@@ -7,6 +7,7 @@ from graphpartner.enhance.threads import even_ranges, in_order, num_threads, ran
 
 TILE = 2048  # the ends of this many rows are written to in turn, and fit the cache
 
+U = np.uint64  # an unsigned index spares numba the test for a negative one
 Upper = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # first row, counts, columns, values
 
 
@@ -14,23 +15,23 @@ Upper = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # first row, counts, col
 def count_columns(columns, below):  # type: ignore[no-untyped-def]
     """Add to ``below`` how often each column occurs."""
     for column in columns:
-        below[column] += 1
+        below[U(column)] += 1
 
 
 @njit(cache=True, nogil=True)
 def _copy_upper(first, counts, upper_columns, upper_values, starts, below, columns, values):  # type: ignore[no-untyped-def]
     """The self pair and the pairs j > i of every row of a block."""
-    at = 0
+    at = U(0)
     for offset in range(counts.size):
         row = first + offset
-        to = starts[row] + below[row]
+        to = U(starts[row] + below[row])
         columns[to] = row
         values[to] = 1.0
         for _ in range(counts[offset]):
-            to += 1
+            to += U(1)
             columns[to] = upper_columns[at]
             values[to] = upper_values[at]
-            at += 1
+            at += U(1)
 
 
 @njit(cache=True, nogil=True)
@@ -49,11 +50,11 @@ def _copy_lower(first, counts, upper_columns, upper_values, low, high, ends, col
             else:
                 right = middle
         while left < end and upper_columns[left] < high:
-            row = upper_columns[left]
-            to = ends[row]
+            row = U(upper_columns[left])
+            to = U(ends[row])
             columns[to] = first + offset
             values[to] = upper_values[left]
-            ends[row] = to + 1
+            ends[row] = to + U(1)
             left += 1
 
 

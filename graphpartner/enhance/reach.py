@@ -55,7 +55,7 @@ class Reach:
 
 def build_reach(A: sparse.csr_array, k: int, bitsets: bool) -> Reach:
     """Prepare the reach of k hops over A; with bitsets, the (k − 1)-hop sets are computed here."""
-    indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.int32)
+    indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.uint32)
     n = indptr.size - 1
     if not bitsets or k < 2:
         return Reach(indptr, indices, np.empty((0, 0), dtype=np.uint64), k)
@@ -108,7 +108,7 @@ def candidates(row, after, indptr, indices, bits, k, marks, union, found):  # ty
         return _candidates_of_bits(row, after, indptr, indices, bits, union, found)
     marks[row] = row + 1
     found[0] = row
-    level_start, count = 0, 1
+    level_start, count = np.uint64(0), np.uint64(1)
     for _ in range(k):
         level_end = count
         for position in range(level_start, level_end):
@@ -118,15 +118,14 @@ def candidates(row, after, indptr, indices, bits, k, marks, union, found):  # ty
                 if marks[near] != row + 1:
                     marks[near] = row + 1
                     found[count] = near
-                    count += 1
+                    count += np.uint64(1)
         level_start = level_end
-    kept = 0
-    for position in range(1, count):
+    kept = np.uint64(0)
+    for position in range(np.uint64(1), count):
         node = found[position]
-        if node > after:
-            found[kept] = node
-            kept += 1
-    return kept
+        found[kept] = node
+        kept += np.uint64(np.int64(node) > after)
+    return np.int64(kept)
 
 
 @njit(cache=True, nogil=True)
@@ -143,11 +142,11 @@ def _candidates_of_bits(row, after, indptr, indices, bits, union, found):  # typ
         union[first] &= ~((one << np.uint64((after + 1) & 63)) - one)
     if (row >> 6) >= first:
         union[row >> 6] &= ~(one << np.uint64(row & 63))
-    count = 0
+    count = np.uint64(0)
     for word in range(first, words):
         rest = union[word]
         while rest != 0:
-            found[count] = (word << 6) + np.int64(trailing_zeros(rest))
-            count += 1
+            found[count] = np.uint64(word << 6) + trailing_zeros(rest)
+            count += one
             rest &= rest - one
-    return count
+    return np.int64(count)

@@ -19,6 +19,7 @@ from graphpartner.enhance.reach import Reach, candidates
 from graphpartner.enhance.ties import TOLERANCE, Rule
 
 CHUNK = 16
+U = np.uint64  # an unsigned index spares numba the test for a negative one, half of the time of these loops
 MOST_STEPS = 8192  # resolution of ‖rest of x_i‖ over the features
 
 
@@ -29,15 +30,17 @@ def prepare(features: Features, rule: Rule, reach: Reach, symmetric: bool) -> Ca
     lengths = np.diff(X.indptr)
     chunks = -(-lengths // CHUNK)
     first_chunk = np.concatenate([[0], np.cumsum(chunks)])
-    index_type = np.uint16 if features.num_features < 2**16 else np.int32
-    index = np.zeros(first_chunk[-1] * CHUNK, dtype=index_type)
-    unit = np.zeros(first_chunk[-1] * CHUNK, dtype=np.float32)
-    last = np.zeros(first_chunk[-1], dtype=np.int32)
-    rest = np.zeros(first_chunk[-1], dtype=np.float32)
-    _chunk(X.indptr, X.indices, X.data, norm, first_chunk, index, unit, last, rest)
+    index_type = np.uint16 if features.num_features < 2**16 else np.uint32
     shift = 0
     while (features.num_features >> shift) > MOST_STEPS:
         shift += 1
+    index = np.zeros(first_chunk[-1] * CHUNK, dtype=index_type)
+    unit = np.zeros(first_chunk[-1] * CHUNK, dtype=np.float32)
+    after_chunk = np.zeros(first_chunk[-1], dtype=np.uint32)  # the step of ‖rest of x_i‖ that follows each chunk
+    rest = np.zeros(first_chunk[-1], dtype=np.float32)
+    _chunk(X.indptr, X.indices, X.data, norm, first_chunk, shift, index, unit, after_chunk, rest)
+    first_chunk = first_chunk.astype(np.uint64)
+    x_indptr, x_indices = X.indptr.astype(np.uint64), X.indices.view(np.uint32)
     margin = (int(lengths.max(initial=0)) + 32) * 1.2e-7 + 1e-6
     if rule.exact:
         floor = rule.threshold - rule.margin  # pairs at the threshold are settled afterwards, in whole numbers
@@ -49,7 +52,7 @@ def prepare(features: Features, rule: Rule, reach: Reach, symmetric: bool) -> Ca
     def join(start: int, stop: int) -> Block:
         counts, columns, values, ties = _join(
             start, stop, symmetric, reach.indptr, reach.indices, reach.bits, reach.k, features.num_features,
-            X.indptr, X.indices, X.data, features.squared, norm, first_chunk, index, unit, last, rest, shift,
+            x_indptr, x_indices, X.data, features.squared, norm, first_chunk, index, unit, after_chunk, rest, shift,
             bound, floor, near,
         )  # fmt: skip
         block = Block(start, counts, columns, values)
@@ -82,8 +85,8 @@ def _heaviest_first(features: Features) -> sparse.csr_array:
 
 
 @njit(cache=True, nogil=True)
-def _chunk(indptr, indices, data, norm, first_chunk, index, unit, last, rest):  # type: ignore[no-untyped-def]
-    """Rows of unit length in chunks of 16, padded with zeros; for each chunk its last feature and what is left."""
+def _chunk(indptr, indices, data, norm, first_chunk, shift, index, unit, after_chunk, rest):  # type: ignore[no-untyped-def]
+    """Rows of unit length in chunks of 16, padded with zeros; for each chunk where it ends and what is left."""
     for row in range(norm.size):
         begin, end = indptr[row], indptr[row + 1]
         to = first_chunk[row] * CHUNK
@@ -93,7 +96,7 @@ def _chunk(indptr, indices, data, norm, first_chunk, index, unit, last, rest):  
         left = 0.0
         for chunk in range(first_chunk[row + 1] - 1, first_chunk[row] - 1, -1):
             offset = chunk - first_chunk[row]
-            last[chunk] = indices[min(begin + (offset + 1) * CHUNK, end) - 1]
+            after_chunk[chunk] = (indices[min(begin + (offset + 1) * CHUNK, end) - 1] + 1) >> shift
             rest[chunk] = np.sqrt(left)
             for lane in range(CHUNK):
                 left += np.float64(unit[chunk * CHUNK + lane]) ** 2
@@ -103,20 +106,20 @@ def _chunk(indptr, indices, data, norm, first_chunk, index, unit, last, rest):  
 def _sum_chunk(spread, index, unit, at):  # type: ignore[no-untyped-def]
     total = np.float32(0.0)
     for lane in range(CHUNK):
-        total += spread[index[at + lane]] * unit[at + lane]
+        total += spread[index[at + U(lane)]] * unit[at + U(lane)]
     return total
 
 
 @njit(cache=True, nogil=True)
 def _join(  # type: ignore[no-untyped-def]
     start, stop, symmetric, indptr, indices, bits, k, num_features,
-    x_indptr, x_indices, x_data, squared, norm, first_chunk, index, unit, last, rest, shift,
+    x_indptr, x_indices, x_data, squared, norm, first_chunk, index, unit, after_chunk, rest, shift,
     bound, floor, near,
 ):  # fmt: skip
     n = squared.size
     marks = np.zeros(0 if bits.shape[0] else n, dtype=np.int32)
     union = np.empty(bits.shape[1], dtype=np.uint64)
-    found = np.empty(n + 1, dtype=np.int32)
+    found = np.empty(n + 1, dtype=np.uint32)
     weight = np.empty(n + 1, dtype=np.float32)
     spread = np.zeros(max(1, num_features), dtype=np.float32)
     spread_exact = np.zeros(max(1, num_features), dtype=np.float64)
@@ -125,7 +128,7 @@ def _join(  # type: ignore[no-untyped-def]
     columns, values = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
     total, ties = 0, 0
     for row in range(start, stop):
-        begin, end = x_indptr[row], x_indptr[row + 1]
+        begin, end = np.int64(x_indptr[row]), np.int64(x_indptr[row + 1])
         after = row if symmetric else -1
         count = 0
         if end > begin:
@@ -138,7 +141,7 @@ def _join(  # type: ignore[no-untyped-def]
                 feature = x_indices[entry]
                 value = np.float64(x_data[entry])
                 left = np.float32(np.sqrt(squares) / norm[row])
-                while step > (feature >> shift):
+                while step > np.int64(feature >> shift):
                     left_over[step] = left
                     step -= 1
                 spread[feature] = value / norm[row]
@@ -147,18 +150,19 @@ def _join(  # type: ignore[no-untyped-def]
             left_over[: step + 1] = np.float32(np.sqrt(squares) / norm[row])
         kept = 0
         for position in range(count):
-            j = found[position]
-            alive = first_chunk[j + 1] > first_chunk[j]
+            j = U(found[position])
+            first, end_chunk = first_chunk[j], first_chunk[j + U(1)]
+            alive = end_chunk > first
             acc = np.float32(0.0)
-            for chunk in range(first_chunk[j], first_chunk[j + 1]):
-                acc += _sum_chunk(spread, index, unit, chunk * CHUNK)
-                if acc + rest[chunk] * left_over[(last[chunk] + 1) >> shift] < bound:
+            for chunk in range(first, end_chunk):
+                acc += _sum_chunk(spread, index, unit, chunk * U(CHUNK))
+                if acc + rest[chunk] * left_over[after_chunk[chunk]] < bound:
                     alive = False
                     break
             if not alive:
                 continue
             dot = 0.0
-            for entry in range(x_indptr[j], x_indptr[j + 1]):
+            for entry in range(x_indptr[j], x_indptr[j + U(1)]):
                 dot += spread_exact[x_indices[entry]] * np.float64(x_data[entry])
             cosine = dot / np.sqrt(squared[row] * squared[j])
             if cosine >= floor:

@@ -5,10 +5,15 @@ Rows receive: entry (i, j) is the edge j → i, so that one step of propagation 
 PyTorch Geometric has it.
 """
 
+import warnings
+
 import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
+
+# Torch says once that its CSR layout may change; every sparse matrix of this package has that layout.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
 
 def simple_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
@@ -59,14 +64,18 @@ def to_torch(
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's matrix stays as it is
         matrix.sum_duplicates()
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(matrix.indptr.astype(np.int64)),
-        torch.from_numpy(matrix.indices.astype(np.int64)),
-        torch.tensor(matrix.data, dtype=dtype),
-        size=matrix.shape,
-        device=device,
-        check_invariants=False,  # canonical CSR has them
-    )
+    crow, col = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+    return csr(crow, col, torch.tensor(matrix.data, dtype=dtype), matrix.shape).to(device)
+
+
+def csr(crow: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int] | torch.Size) -> Tensor:
+    """A torch sparse CSR tensor from parts that are known to fit: PyTorch need not check them, nor warn about it."""
+    return torch.sparse_csr_tensor(crow, col, value, size=shape, check_invariants=False)
+
+
+def with_values(matrix: Tensor, value: Tensor) -> Tensor:
+    """A torch sparse CSR tensor with the pattern of ``matrix`` and other values."""
+    return csr(matrix.crow_indices(), matrix.col_indices(), value, matrix.shape)
 
 
 def to_scipy(matrix: Tensor) -> sparse.csr_array:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.graph.adjacency import normalized_adjacency, with_values
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 
@@ -143,11 +143,7 @@ class GPNN(nn.Module):
             return x
         if isinstance(x, Tensor):
             return F.dropout(x, self.input_dropout)
-        csr = x.csr
-        kept = F.dropout(csr.values(), self.input_dropout)
-        return SparseMatrix(
-            torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), kept, size=csr.shape)
-        )
+        return SparseMatrix(with_values(x.csr, F.dropout(x.csr.values(), self.input_dropout)))
 
     def __repr__(self) -> str:
         sizes = f"{self.in_channels}, {self.hidden_channels}, {self.out_channels}"
@@ -155,7 +151,7 @@ class GPNN(nn.Module):
 
 
 class _Latest:
-    """What was prepared from a tensor, kept while the same tensor comes again unchanged: one training loop, one graph."""
+    """What was prepared from a tensor, kept while the same tensor comes again unchanged, as in a training loop."""
 
     def __init__(self, prepare: Callable[..., Any]) -> None:
         self.prepare = prepare

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.errors import InputError
+from graphpartner.graph.adjacency import csr
 from graphpartner.model.sparse import SparseMatrix, fold, unfold
 from graphpartner.model.spmm import spmm_power
 
@@ -77,15 +78,13 @@ class Propagation:
         if self.plan.name == "dense":
             return unfold(self.power.to(H.dtype) @ fold(H), H.shape)
         if self.plan.name == "blocks":
-            return unfold(_Blocks.apply(fold(H), self), H.shape)  # type: ignore[no-untyped-call]
+            return unfold(_Blocks.apply(fold(H), self), H.shape)
         return self.matrix.power(H, self.num_steps)
 
     @cached_property
     def power(self) -> Tensor:
         """A_en^l as a dense matrix: by squaring, in float64, since errors of a power add up."""
-        return torch.linalg.matrix_power(self.matrix.csr.to_dense().double(), self.num_steps).to(
-            self.matrix.csr.dtype
-        )
+        return torch.linalg.matrix_power(self.matrix.csr.to_dense().double(), self.num_steps).to(self.matrix.csr.dtype)
 
     @cached_property
     def blocks(self) -> list[Tensor]:
@@ -125,15 +124,15 @@ def _stream(blocks: list[Tensor], H: Tensor, steps: int) -> Tensor:
     return H
 
 
-def row_blocks(csr: Tensor, rows: int) -> list[Tensor]:
+def row_blocks(matrix: Tensor, rows: int) -> list[Tensor]:
     """A torch sparse CSR tensor, cut into blocks of ``rows`` rows."""
-    crow, col, value = csr.crow_indices(), csr.col_indices(), csr.values()
+    crow, col, value = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     blocks = []
-    for start in range(0, csr.shape[0], rows):
+    for start in range(0, matrix.shape[0], rows):
         pointer = crow[start : start + rows + 1]
         entries = slice(int(pointer[0]), int(pointer[-1]))
-        size = (pointer.numel() - 1, csr.shape[1])
-        blocks.append(torch.sparse_csr_tensor(pointer - pointer[0], col[entries], value[entries], size=size))
+        size = (pointer.numel() - 1, matrix.shape[1])
+        blocks.append(csr(pointer - pointer[0], col[entries], value[entries], size))
     return blocks
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner.graph.adjacency import csr
 from graphpartner.model.spmm import spmm_power
 
 
@@ -20,8 +21,8 @@ class SparseMatrix:
     columns, so that a hundred replicas cost one wide product.
     """
 
-    def __init__(self, csr: Tensor) -> None:
-        self.csr = csr
+    def __init__(self, matrix: Tensor) -> None:
+        self.csr = matrix
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -37,9 +38,7 @@ class SparseMatrix:
     def transpose(self) -> Tensor:
         """Mᵀ in CSR form: the CSC form of M, read the other way."""
         csc = self.csr.to_sparse_csc()
-        return torch.sparse_csr_tensor(
-            csc.ccol_indices(), csc.row_indices(), csc.values(), size=(self.shape[1], self.shape[0])
-        )
+        return csr(csc.ccol_indices(), csc.row_indices(), csc.values(), (self.shape[1], self.shape[0]))
 
     def __matmul__(self, H: Tensor) -> Tensor:
         return self.power(H, 1)
@@ -48,7 +47,7 @@ class SparseMatrix:
         """M^steps H, one product after the other."""
         if steps == 0:
             return H
-        return unfold(_Power.apply(fold(H), self, steps), H.shape)  # type: ignore[no-untyped-call]
+        return unfold(_Power.apply(fold(H), self, steps), H.shape)
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":
         """The same matrix elsewhere, or in another precision."""

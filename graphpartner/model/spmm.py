@@ -1,16 +1,17 @@
-"""Sparse × dense products, l of them in a row: a numba loop on the CPU where it is faster, PyTorch's product elsewhere."""
+"""Sparse × dense products, l in a row: a numba loop on the CPU where it is faster, else PyTorch's product."""
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 # Below this many columns PyTorch's product is faster than the compiled loop, which then has too little to vectorise.
-NARROW = 16
+NARROW = 32
 # And above this many columns a block leaves the cache.
-MOST = 64
+WIDE = 64
 
 
 def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
@@ -22,15 +23,15 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
         for _ in range(steps):
             H = csr @ H
         return H
-    out, scratch = (torch.empty(csr.shape[0], H.shape[1], dtype=H.dtype) for _ in range(2))
-    arrays = (csr.crow_indices(), csr.col_indices(), csr.values(), H, out, scratch)
+    out = H.new_empty(csr.shape[0], H.shape[1])
+    arrays = (csr.crow_indices(), csr.col_indices(), csr.values(), H, out)
     kernel(*(array.detach().numpy() for array in arrays), steps, block_width(H.shape[1]))
-    return out if steps % 2 else scratch
+    return out
 
 
 def block_width(columns: int) -> int:
     """Columns per block: as many blocks as threads, or more where a block would leave the cache."""
-    return min(MOST, max(NARROW, -(-columns // torch.get_num_threads())))
+    return min(WIDE, max(NARROW, -(-columns // torch.get_num_threads())))
 
 
 @cache
@@ -46,19 +47,26 @@ def column_parallel_kernel() -> Callable[..., Any] | None:
     except ImportError:
         return None
 
+    @numba.njit(nogil=True)
+    def product(crow: Any, col: Any, value: Any, source: Any, sink: Any) -> None:
+        for i in range(sink.shape[0]):
+            for c in range(sink.shape[1]):
+                sink[i, c] = 0
+            for entry in range(crow[i], crow[i + 1]):
+                weight, j = value[entry], np.uint64(col[entry])  # unsigned: numba need not look for a negative index
+                for c in range(sink.shape[1]):
+                    sink[i, c] += weight * source[j, c]
+
     @numba.njit(parallel=True, nogil=True, cache=True)
-    def power(crow: Any, col: Any, value: Any, H: Any, out: Any, scratch: Any, steps: int, width: int) -> None:
+    def power(crow: Any, col: Any, value: Any, H: Any, out: Any, steps: int, width: int) -> None:
         for block in numba.prange((H.shape[1] + width - 1) // width):
             first, last = block * width, min((block + 1) * width, H.shape[1])
-            for step in range(steps):
-                source = H if step == 0 else (out if step % 2 else scratch)
-                sink = scratch if step % 2 else out
-                for i in range(sink.shape[0]):
-                    for c in range(first, last):
-                        sink[i, c] = 0
-                    for entry in range(crow[i], crow[i + 1]):
-                        weight, j = value[entry], col[entry]
-                        for c in range(first, last):
-                            sink[i, c] += weight * source[j, c]
+            source = H[:, first:last].copy()
+            sink = np.empty((out.shape[0], last - first), H.dtype)
+            product(crow, col, value, source, sink)
+            for _ in range(steps - 1):  # a power: the matrix is square, the two blocks are alike
+                source, sink = sink, source
+                product(crow, col, value, source, sink)
+            out[:, first:last] = sink
 
     return power

@@ -1,5 +1,6 @@
 """Adam for R replicas at once: each has its own learning rate and weight decay."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,8 +30,8 @@ class Adam:
         kernels = cpu_kernels() if self.weight.device.type == "cpu" else None
         if kernels is not None:
             tensors = (self.weight, gradient.contiguous(), self.mean, self.square, self.rate, self.decay)
-            arrays = (tensor.detach().numpy() for tensor in tensors)
-            kernels.adam(*arrays, self.weight.numpy().dtype.type(correction1), self.weight.numpy().dtype.type(correction2))
+            arrays = [tensor.detach().numpy() for tensor in tensors]
+            kernels.adam(*arrays, np.float32(correction1), np.float32(correction2))
             return
         rate, decay = self.rate[:, None, None], self.decay[:, None, None]
         gradient = gradient + decay * self.weight

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphpartner.model.gpnn import Output, forward
+from graphpartner.model.gpnn import Drop, Output, forward
 from graphpartner.model.losses import cross_entropy
 from graphpartner.model.objective import Objective, objective
 from graphpartner.train import draws
@@ -78,14 +78,15 @@ class Batch:
 
     def step(self, epoch: int) -> Objective:
         """One epoch: forward pass, losses, gradients, Adam."""
-        weights = tuple(weight.detach().requires_grad_() for weight in self.weights)
+        first, second = self.weights
+        weights = first.detach().requires_grad_(), second.detach().requires_grad_()
         losses = self.objective(epoch, weights)
         gradients = torch.autograd.grad(losses.total.sum(), weights)
         for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
             optimizer.step(gradient)
         return Objective(*(loss.detach() for loss in losses))
 
-    def objective(self, epoch: int, weights: tuple[Tensor, ...]) -> Objective:
+    def objective(self, epoch: int, weights: tuple[Tensor, Tensor]) -> Objective:
         """Eq. 19 for every replica, with this epoch's dropout and negatives."""
         of, shared = self.replicas.settings, self.shared
         negatives = draws.choices(self.replicas.keys["negatives"][epoch], shared.num_negatives, self.problem.num_nodes)
@@ -104,10 +105,10 @@ class Batch:
             contrast=self.contrasts,
         )
 
-    def training_output(self, epoch: int, weights: tuple[Tensor, ...]) -> Output:
+    def training_output(self, epoch: int, weights: tuple[Tensor, Tensor]) -> Output:
         """The forward pass of one epoch, with its dropout."""
         of, keys = self.replicas.settings, self.replicas.keys
-        drop = {}
+        drop: dict[str, Drop] = {}
         if self.drops_input:
             drop["drop_input"] = Dropout(keys["input"][epoch], of["input_dropout"]).input
         if self.drops_hidden:
@@ -115,7 +116,8 @@ class Batch:
             if self.shared.separate_dropout:
                 drop["drop_partner"] = Dropout(keys["partner"][epoch], of["dropout"]).hidden
         alpha = of["alpha"][:, None, None]
-        return forward(self.problem.X, *weights, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
+        weight1, weight2 = weights
+        return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
 
     @torch.no_grad()
     def logits(self) -> Tensor:

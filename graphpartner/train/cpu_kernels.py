@@ -18,7 +18,7 @@ def cpu_kernels() -> SimpleNamespace | None:
         import numba
     except ImportError:
         return None
-    u32 = np.uint32
+    u32, zero, one = np.uint32, np.float32(0), np.float32(1)
 
     @numba.njit(inline="always")
     def random_bits(counter: Any, key0: Any, key1: Any) -> Any:  # draws.bits, one entry
@@ -31,13 +31,15 @@ def cpu_kernels() -> SimpleNamespace | None:
 
     @numba.njit(parallel=True, nogil=True, cache=True)
     def drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-        """out = dropout of H, both [n, R, h]; entry (i, r, c) draws with counter i·h + c."""
+        """Out = dropout of H, both [n, R, h]; entry (i, r, c) draws with counter i·h + c."""
         n, replicas, width = H.shape
         for i in numba.prange(n):
             for r in range(replicas):
+                key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
+                first = u32(i * width)
                 for c in range(width):
-                    kept = random_bits(i * width + c, key[r, 0], key[r, 1]) < below[r]
-                    out[i, r, c] = H[i, r, c] * scale[r] if kept else 0
+                    kept = random_bits(first + u32(c), key0, key1) < limit
+                    out[i, r, c] = H[i, r, c] * (factor if kept else zero)
 
     @numba.njit(parallel=True, nogil=True, cache=True)
     def dropped_product(crow: Any, col: Any, value: Any, W: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
@@ -46,11 +48,13 @@ def cpu_kernels() -> SimpleNamespace | None:
         columns = W.shape[1]
         for i in numba.prange(n):
             for r in range(replicas):
-                out[i, r, :] = 0
+                key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
+                for c in range(width):
+                    out[i, r, c] = 0
                 for entry in range(crow[i], crow[i + 1]):
-                    j = col[entry]
-                    if random_bits(i * columns + j, key[r, 0], key[r, 1]) < below[r]:
-                        weight = value[entry] * scale[r]
+                    j = np.uint64(col[entry])  # unsigned: numba need not look for a negative index
+                    if random_bits(u32(i * columns) + u32(j), key0, key1) < limit:
+                        weight = value[entry] * factor
                         for c in range(width):
                             out[i, r, c] += weight * W[r, j, c]
 
@@ -60,11 +64,13 @@ def cpu_kernels() -> SimpleNamespace | None:
         replicas, columns, width = out.shape
         for j in numba.prange(columns):
             for r in range(replicas):
-                out[r, j, :] = 0
+                key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
+                for c in range(width):
+                    out[r, j, c] = 0
                 for entry in range(crow[j], crow[j + 1]):
-                    i = col[entry]
-                    if random_bits(i * columns + j, key[r, 0], key[r, 1]) < below[r]:
-                        weight = value[entry] * scale[r]
+                    i = np.uint64(col[entry])
+                    if random_bits(u32(i * columns) + u32(j), key0, key1) < limit:
+                        weight = value[entry] * factor
                         for c in range(width):
                             out[r, j, c] += weight * G[i, r, c]
 
@@ -73,16 +79,14 @@ def cpu_kernels() -> SimpleNamespace | None:
         """One step of Adam in place, all arrays [R, rows, columns], ``rate`` and ``decay`` [R]."""
         replicas, rows, width = W.shape
         beta1, beta2, epsilon = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-        one = np.float32(1)
         for i in numba.prange(rows):
             for r in range(replicas):
+                rate_r, decay_r = rate[r], decay[r]
                 for c in range(width):
-                    g = G[r, i, c] + decay[r] * W[r, i, c]
+                    g = G[r, i, c] + decay_r * W[r, i, c]
                     m[r, i, c] = beta1 * m[r, i, c] + (one - beta1) * g
                     v[r, i, c] = beta2 * v[r, i, c] + (one - beta2) * g * g
-                    step = rate[r] * (m[r, i, c] / correction1)
+                    step = rate_r * (m[r, i, c] / correction1)
                     W[r, i, c] -= step / (np.sqrt(v[r, i, c] / correction2) + epsilon)
 
-    return SimpleNamespace(
-        drop=drop, dropped_product=dropped_product, dropped_gradient=dropped_gradient, adam=adam
-    )
+    return SimpleNamespace(drop=drop, dropped_product=dropped_product, dropped_gradient=dropped_gradient, adam=adam)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner.graph.adjacency import with_values
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.cpu_kernels import cpu_kernels
 from graphpartner.train.draws import bits, counters, keep_below
@@ -40,7 +41,7 @@ class Dropout:
 
     def hidden(self, H: Tensor) -> Tensor:
         """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
-        return _Drop.apply(H, self)  # type: ignore[no-untyped-call]
+        return _Drop.apply(H, self)
 
     def input(self, X: SparseMatrix | Tensor) -> "DroppedFeatures":
         """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
@@ -58,7 +59,7 @@ class DroppedFeatures:
     dropout: Dropout
 
     def __matmul__(self, W: Tensor) -> Tensor:
-        return _DroppedProduct.apply(W, self.X, self.dropout)  # type: ignore[no-untyped-call]
+        return _DroppedProduct.apply(W, self.X, self.dropout)
 
 
 class _Drop(torch.autograd.Function):
@@ -133,7 +134,7 @@ def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose
     row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
     counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()
     value = csr.values() * dropout.mask(counter.to(torch.int32), replica).to(csr.dtype)
-    return torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), value, size=csr.shape)
+    return with_values(csr, value)
 
 
 def _draws(dropout: Dropout) -> tuple[Any, ...]:

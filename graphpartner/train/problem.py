@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.graph.adjacency import neighbor_mean, with_values
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.settings import Settings
@@ -70,7 +70,7 @@ def features(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tenso
         row = torch.repeat_interleave(torch.arange(csr.shape[0]), counts)
         total = torch.zeros(csr.shape[0]).index_add_(0, row, csr.values())
         values = csr.values() / total.masked_fill(total == 0, 1)[row]
-        csr = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), values, size=csr.shape)
+        csr = with_values(csr, values)
     csr = csr.to(device)
     dense = csr.values().numel() >= SPARSE_BELOW * csr.shape[0] * csr.shape[1]
     return csr.to_dense() if dense else SparseMatrix(csr)

@@ -112,7 +112,7 @@ class Runs:
         return self.logits.softmax(-1)
 
     def accuracy(self, mask: Tensor) -> Tensor:
-        """Share of right answers of each run, [R], over the nodes under a mask [n] or [R, n]; unlabelled ones left out."""
+        """Share of right answers of each run, [R], over the labelled nodes under a mask [n] or [R, n]."""
         counted = mask.cpu() & (self._y >= 0)
         right = (self.logits.argmax(-1) == self._y) & counted
         return right.sum(-1) / counted.sum(-1)

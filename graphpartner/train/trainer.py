@@ -1,5 +1,6 @@
 """Train GPNN with many seeds: the replicas in batches, each until all of its runs have stopped."""
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -9,6 +10,7 @@ from graphpartner.errors import InputError
 from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
 from graphpartner.train.batch import HISTORY, Batch
+from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import Problem, labelled, prepare
 from graphpartner.train.runs import Runs, Trained
@@ -52,17 +54,20 @@ def train(
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
     batch_size = batch_size or plan_batch(problem, each[0], len(seeds), place)
-    total = len(seeds) * each[0].epochs
-    parts = []
-    for start in range(0, len(seeds), batch_size):
+    tally = _Tally(progress, len(seeds) * each[0].epochs)
+
+    def train_part(start: int) -> Trained:
         part = slice(start, min(start + batch_size, len(seeds)))
         replicas = torch.arange(part.start, part.stop, device=place)
         batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas))
-        parts.append(run(batch, lambda done, before=start * each[0].epochs: progress(before + done, total)))
+        return run(batch, tally.add)
+
+    starts = range(0, len(seeds), batch_size)
+    parts = side_by_side(train_part, starts) if place.type == "cpu" else [train_part(start) for start in starts]
     return Runs(problem, each, seeds, data.y, Trained.join(parts), batch_size)
 
 
-def run(batch: Batch, progress: Callable[[int], None]) -> Trained:
+def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
     """Train one batch until every replica has stopped, its best weights kept."""
     epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
     stopping = EarlyStopping(batch.weights, batch.shared.patience)
@@ -74,6 +79,7 @@ def run(batch: Batch, progress: Callable[[int], None]) -> Trained:
         torch.full((epochs, replicas, len(HISTORY)), torch.nan, device=device),
     )
     here = torch.arange(replicas, device=device)  # which of the replicas are still in the batch
+    told = 0
     for epoch in range(epochs):
         losses = batch.step(epoch)
         val_loss, val_accuracy = batch.validate()
@@ -81,7 +87,8 @@ def run(batch: Batch, progress: Callable[[int], None]) -> Trained:
         trained.history[epoch, here] = torch.stack([*losses, val_loss, val_accuracy], -1)
         if device.type != "cpu" and epoch % CHECK_EVERY:
             continue
-        progress(replicas * epoch)
+        advance(replicas * (epoch - told))
+        told = epoch
         training = stopping.active.nonzero().squeeze(-1)
         if training.numel() < COMPACT_BELOW * here.numel():
             trained.store(here, stopping)
@@ -91,8 +98,21 @@ def run(batch: Batch, progress: Callable[[int], None]) -> Trained:
             stopping.keep(training)
             here = here[training]
     trained.store(here, stopping)
-    progress(replicas * epochs)
+    advance(replicas * (epochs - told))
     return trained
+
+
+class _Tally:
+    """Adds up the progress of batches that run at the same time."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress, self.total, self.done = progress, total, 0
+        self.lock = threading.Lock()
+
+    def add(self, amount: int) -> None:
+        with self.lock:
+            self.done += amount
+            self.progress(self.done, self.total)
 
 
 def plan_batch(problem: Problem, settings: Settings, replicas: int, device: torch.device) -> int:

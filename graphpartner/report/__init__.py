@@ -1,0 +1,1 @@
+"""What does a person see? Progress, tables, figures."""

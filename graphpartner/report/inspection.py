@@ -1,0 +1,91 @@
+"""A look at a graph before training: what it counts, what enhancement would cost, and plain advice."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.enhance.memory import readable
+from graphpartner.enhance.plan import JoinPlan, plan_join
+from graphpartner.enhance.quality import PairRate, new_pair_rate
+from graphpartner.graph.checks import check_graph
+from graphpartner.graph.statistics import GraphStatistics, edge_homophily, graph_statistics
+
+FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What :func:`inspect_graph` found; labels outside the training nodes were not looked at."""
+
+    statistics: GraphStatistics
+    homophily: float | None
+    """Share of edges between training nodes that join the same class; None without such an edge."""
+    plan: JoinPlan
+    new_pairs: PairRate
+    """Same-label rate of the pairs that enhancement would add, among training nodes."""
+    chance: float
+    """The rate that random pairs of training nodes would have."""
+    advice: list[str]
+
+    def asdict(self) -> dict[str, Any]:
+        """For a JSON file."""
+        return dataclasses.asdict(self)
+
+
+def inspect_graph(data: Data, train_mask: Tensor, k: int = 3, threshold: float = 0.4) -> Inspection:
+    """Look at a graph: statistics, the plan of its enhancement, and advice.
+
+    Args:
+        data: the graph; of ``data.y`` only training labels are used for rates.
+        train_mask: [n], the training nodes.
+        k: hops of the enhancement.
+        threshold: its least cosine.
+    """
+    check_graph(data, require=("y",))
+    statistics = graph_statistics(data, train_mask)
+    plan = plan_join(data.x, data.edge_index, k, threshold)
+    pairs = new_pair_rate(data.x, data.edge_index, data.y, train_mask, k, threshold)
+    share = data.y[train_mask].bincount().double() / int(train_mask.sum())
+    chance = float((share**2).sum())
+    homophily = edge_homophily(data.edge_index, data.y, train_mask)
+    return Inspection(statistics, homophily, plan, pairs, chance, advise(statistics, plan, pairs, chance))
+
+
+def advise(statistics: GraphStatistics, plan: JoinPlan, pairs: PairRate, chance: float) -> list[str]:
+    """Plain sentences about what to expect, and which settings follow."""
+    advice = []
+    if statistics.num_isolated:
+        advice.append(
+            f"{statistics.num_isolated:,} nodes have no edge: the graph branch shows them only themselves, so the MLP "
+            "partner (alpha above 0) decides for them."
+        )
+    if statistics.num_empty:
+        advice.append(
+            f"{statistics.num_empty:,} nodes have no features: they are classified by their neighbours alone, "
+            "and by nothing at all where they have none."
+        )
+    size = f"Enhancement would keep about {plan.kept:,.0f} pairs ({readable(plan.output_bytes)})"
+    if pairs.judged < FEW_PAIRS:
+        advice.append(
+            f"{size}; only {pairs.judged} new ones join two training nodes, too few to judge them by label: "
+            "compare beta = 1 (off) with beta below 1 on validation accuracy."
+        )
+    elif pairs.rate < 0.5:
+        advice.append(
+            f"{size}, and would add mostly wrong-label edges: of {pairs.judged:,} new pairs between training nodes "
+            f"only {pairs.rate:.0%} join the same class (by chance {chance:.0%}); set beta to 1, or close to it."
+        )
+    else:
+        advice.append(
+            f"{size}; of {pairs.judged:,} new pairs between training nodes {pairs.rate:.0%} join the same class "
+            f"(by chance {chance:.0%}): beta below 1 should help, or at least not hurt."
+        )
+    if plan.kept > 20 * 2 * max(1, statistics.num_edges):
+        advice.append(
+            f"That is {plan.kept / (2 * max(1, statistics.num_edges)):,.0f} times the edges there are, and every "
+            "propagation step pays for it: raise threshold, or set beta to 1."
+        )
+    return advice
