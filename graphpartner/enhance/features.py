@@ -50,8 +50,7 @@ class Features:
         if HAS_NUMBA:
             from graphpartner.enhance.pair_dots import pair_dots
 
-            X = self.matrix
-            return pair_dots(X.indptr, X.indices, X.data, i, j)
+            return pair_dots(self.matrix, i, j)
         result = np.empty(i.size)
         step = 1 + 4_000_000 * self.num_nodes // (1 + self.matrix.nnz)
         for start in range(0, i.size, step):

@@ -2,8 +2,11 @@
 
 import numpy as np
 from numba import njit
+from scipy import sparse
 
 from graphpartner.enhance.threads import even_ranges, in_order
+
+U = np.uint64  # an unsigned index spares numba the test for a negative one
 
 
 @njit(cache=True, nogil=True)
@@ -42,29 +45,27 @@ def nonzeros(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @njit(cache=True, nogil=True)
-def _pair_dots(indptr, indices, data, i, j, start, stop, result):  # type: ignore[no-untyped-def]
+def _pair_dots(indptr, indices, data, num_features, i, j, start, stop, result):  # type: ignore[no-untyped-def]
+    spread = np.zeros(num_features)  # x_i as a dense row, for as long as the pairs stay with i
+    begin, end = 0, 0
     for pair in range(start, stop):
-        left, left_end = indptr[i[pair]], indptr[i[pair] + 1]
-        right, right_end = indptr[j[pair]], indptr[j[pair] + 1]
+        if pair == start or i[pair] != i[pair - 1]:
+            for entry in range(begin, end):
+                spread[indices[entry]] = 0.0
+            begin, end = indptr[i[pair]], indptr[i[pair] + U(1)]
+            for entry in range(begin, end):
+                spread[indices[entry]] = data[entry]
         total = 0.0
-        while left < left_end and right < right_end:
-            if indices[left] == indices[right]:
-                total += np.float64(data[left]) * np.float64(data[right])
-                left += 1
-                right += 1
-            elif indices[left] < indices[right]:
-                left += 1
-            else:
-                right += 1
+        for entry in range(indptr[j[pair]], indptr[j[pair] + U(1)]):
+            total += spread[indices[entry]] * np.float64(data[entry])
         result[pair] = total
 
 
-def pair_dots(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """⟨x_i, x_j⟩ in float64 for listed pairs of rows with sorted columns."""
-    i, j = i.astype(np.int64), j.astype(np.int64)
+def pair_dots(X: sparse.csr_array, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """⟨x_i, x_j⟩ in float64 for listed pairs of rows; fastest where pairs of one i follow each other."""
+    i, j = i.astype(np.uint64), j.astype(np.uint64)
+    rows = (X.indptr.astype(np.int64), X.indices.astype(np.uint32, copy=False), X.data, X.shape[1])
     result = np.empty(i.size)
-    for _ in in_order(
-        lambda start, stop: _pair_dots(indptr, indices, data, i, j, start, stop, result), even_ranges(i.size)
-    ):
+    for _ in in_order(lambda start, stop: _pair_dots(*rows, i, j, start, stop, result), even_ranges(i.size)):
         pass
     return result

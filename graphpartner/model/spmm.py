@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ WIDE = 64
 def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
     """csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1."""
     H = H.contiguous()
+    if H.is_cuda and H.dtype == torch.float32 and find_spec("triton"):
+        from graphpartner.model import spmm_triton
+
+        return spmm_triton.spmm_power(csr, H, steps)
     wide = H.device.type == "cpu" and H.shape[1] >= NARROW
     kernel = column_parallel_kernel() if wide and steps else None
     if kernel is None:

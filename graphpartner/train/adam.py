@@ -1,12 +1,11 @@
 """Adam for R replicas at once: each has its own learning rate and weight decay."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from graphpartner.train.cpu_kernels import cpu_kernels
+from graphpartner.train.kernels import kernels
 
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 class Adam:
@@ -21,24 +20,23 @@ class Adam:
     def __init__(self, weight: Tensor, rate: Tensor, decay: Tensor) -> None:
         self.weight, self.rate, self.decay = weight, rate, decay
         self.mean, self.square = torch.zeros_like(weight), torch.zeros_like(weight)
-        self.steps = 0
+        self.steps = torch.zeros(1, dtype=torch.float64, device=weight.device)  # on the device, to be part of a program
+        self._betas = torch.tensor(BETAS, dtype=torch.float64, device=weight.device)
 
     def step(self, gradient: Tensor) -> None:
         """One update by this gradient, [R, rows, columns]."""
         self.steps += 1
-        correction1, correction2 = 1 - BETA1**self.steps, 1 - BETA2**self.steps
-        kernels = cpu_kernels() if self.weight.device.type == "cpu" else None
-        if kernels is not None:
-            tensors = (self.weight, gradient.contiguous(), self.mean, self.square, self.rate, self.decay)
-            arrays = [tensor.detach().numpy() for tensor in tensors]
-            kernels.adam(*arrays, np.float32(correction1), np.float32(correction2))
+        corrections = (1 - self._betas**self.steps).float()
+        if (compiled := kernels(self.weight.device.type)) is not None:
+            state = (self.weight, gradient, self.mean, self.square, self.rate, self.decay)
+            compiled.adam(*state, corrections, BETAS, EPSILON)
             return
         rate, decay = self.rate[:, None, None], self.decay[:, None, None]
         gradient = gradient + decay * self.weight
-        self.mean.lerp_(gradient, 1 - BETA1)
-        self.square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-        denominator = (self.square / correction2).sqrt_().add_(EPSILON)
-        self.weight.sub_(rate * (self.mean / correction1) / denominator)
+        self.mean.lerp_(gradient, 1 - BETAS[0])
+        self.square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        denominator = (self.square / corrections[1]).sqrt_().add_(EPSILON)
+        self.weight.sub_(rate * (self.mean / corrections[0]) / denominator)
 
     def keep(self, replicas: Tensor) -> None:
         """Go on with these replicas alone."""

@@ -52,6 +52,7 @@ class Batch:
     ) -> None:
         self.problem, self.shared = problem, settings[0]
         device = train.index.device
+        self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
         # the first epoch's key of the weight streams draws the initial weights
         epochs = {stream: 1 if stream.startswith("weight") else self.shared.epochs for stream in draws.STREAMS}
@@ -76,22 +77,26 @@ class Batch:
         first, second = self.optimizers
         return first.weight, second.weight
 
-    def step(self, epoch: int) -> Objective:
-        """One epoch: forward pass, losses, gradients, Adam."""
+    def step(self) -> Objective:
+        """One epoch of learning: forward pass, losses, gradients, Adam."""
         first, second = self.weights
         weights = first.detach().requires_grad_(), second.detach().requires_grad_()
-        losses = self.objective(epoch, weights)
+        losses = self.objective(weights)
         gradients = torch.autograd.grad(losses.total.sum(), weights)
         for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
             optimizer.step(gradient)
         return Objective(*(loss.detach() for loss in losses))
 
-    def objective(self, epoch: int, weights: tuple[Tensor, Tensor]) -> Objective:
+    def key(self, stream: str) -> Tensor:
+        """This epoch's key of a stream, [R, 2]. The epoch is a tensor, so that it can be part of a captured program."""
+        return self.replicas.keys[stream].index_select(0, self.epoch)[0]
+
+    def objective(self, weights: tuple[Tensor, Tensor]) -> Objective:
         """Eq. 19 for every replica, with this epoch's dropout and negatives."""
         of, shared = self.replicas.settings, self.shared
-        negatives = draws.choices(self.replicas.keys["negatives"][epoch], shared.num_negatives, self.problem.num_nodes)
+        negatives = draws.choices(self.key("negatives"), shared.num_negatives, self.problem.num_nodes)
         return objective(
-            self.training_output(epoch, weights),
+            self.training_output(weights),
             self.replicas.train.index,
             self.replicas.train.target,
             self.replicas.train.weight,
@@ -105,16 +110,16 @@ class Batch:
             contrast=self.contrasts,
         )
 
-    def training_output(self, epoch: int, weights: tuple[Tensor, Tensor]) -> Output:
+    def training_output(self, weights: tuple[Tensor, Tensor]) -> Output:
         """The forward pass of one epoch, with its dropout."""
-        of, keys = self.replicas.settings, self.replicas.keys
+        of = self.replicas.settings
         drop: dict[str, Drop] = {}
         if self.drops_input:
-            drop["drop_input"] = Dropout(keys["input"][epoch], of["input_dropout"]).input
+            drop["drop_input"] = Dropout(self.key("input"), of["input_dropout"]).input
         if self.drops_hidden:
-            drop["drop_hidden"] = Dropout(keys["hidden"][epoch], of["dropout"]).hidden
+            drop["drop_hidden"] = Dropout(self.key("hidden"), of["dropout"]).hidden
             if self.shared.separate_dropout:
-                drop["drop_partner"] = Dropout(keys["partner"][epoch], of["dropout"]).hidden
+                drop["drop_partner"] = Dropout(self.key("partner"), of["dropout"]).hidden
         alpha = of["alpha"][:, None, None]
         weight1, weight2 = weights
         return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)

@@ -1,7 +1,8 @@
-"""The compiled CPU loops of training: dropout by counter, X̃ W with X̃ dropped on the fly, and Adam.
+"""The compiled CPU loops of training, in numba: dropout by counter, X̃ W with X̃ dropped on the fly, and Adam.
 
 Each repeats, bit for bit or up to the order of float32 sums, what :mod:`graphpartner.train.dropout` and
-:mod:`graphpartner.train.adam` write in plain torch; tests compare the two.
+:mod:`graphpartner.train.adam` write in plain torch; tests compare the two. Hidden states lie in memory as [n, R, h],
+weights as [R, d, h]. numba is imported on first use.
 """
 
 from functools import cache
@@ -9,15 +10,64 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+
+CHUNK = 32  # rows of X whose kept entries share a scratch list
+
+
+def drop(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """H [R, n, h] with dropped entries at zero and the others scaled, in memory [n, R, h]."""
+    rows = H.transpose(0, 1).contiguous()
+    out = torch.empty_like(rows)
+    _compiled().drop(*_arrays(rows, key, below, scale, out))
+    return out.transpose(0, 1)
+
+
+def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]."""
+    out = W.new_empty(csr.shape[0], W.shape[0], W.shape[2])
+    _compiled().dropped_product(*_csr(csr), *_arrays(W.contiguous(), key, below, scale, out))
+    return out.transpose(0, 1)
+
+
+def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h]."""
+    rows = G.transpose(0, 1).contiguous()
+    out = G.new_empty(G.shape[0], transpose.shape[0], G.shape[2])
+    _compiled().dropped_gradient(*_csr(transpose), *_arrays(rows, key, below, scale, out))
+    return out
+
+
+def adam(
+    W: Tensor,
+    G: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    rate: Tensor,
+    decay: Tensor,
+    corrections: Tensor,
+    betas: tuple[float, float],
+    epsilon: float,
+) -> None:
+    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``corrections`` [2]."""
+    constants = (np.float32(constant) for constant in (*corrections.tolist(), *betas, epsilon))
+    _compiled().adam(*_arrays(W, G.contiguous(), mean, square, rate, decay), *constants)
+
+
+def _csr(matrix: Tensor) -> tuple[Any, ...]:
+    return _arrays(matrix.crow_indices(), matrix.col_indices(), matrix.values())
+
+
+def _arrays(*tensors: Tensor) -> tuple[Any, ...]:
+    return tuple(tensor.detach().numpy() for tensor in tensors)
 
 
 @cache
-def cpu_kernels() -> SimpleNamespace | None:
-    """The kernels, compiled on first use and cached on disk, or None where numba is not installed."""
-    try:
-        import numba
-    except ImportError:
-        return None
+def _compiled() -> SimpleNamespace:
+    """The loops, compiled on first use and cached on disk."""
+    import numba
+
     u32, zero, one = np.uint32, np.float32(0), np.float32(1)
 
     @numba.njit(inline="always")
@@ -31,7 +81,7 @@ def cpu_kernels() -> SimpleNamespace | None:
 
     @numba.njit(parallel=True, nogil=True, cache=True)
     def drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-        """Out = dropout of H, both [n, R, h]; entry (i, r, c) draws with counter i·h + c."""
+        """Entry (i, r, c) draws with counter i·h + c."""
         n, replicas, width = H.shape
         for i in numba.prange(n):
             for r in range(replicas):
@@ -41,44 +91,61 @@ def cpu_kernels() -> SimpleNamespace | None:
                     kept = random_bits(first + u32(c), key0, key1) < limit
                     out[i, r, c] = H[i, r, c] * (factor if kept else zero)
 
+    # In the next two loops the kept entries of a row are listed first and added up then: a branch on a coin flip in the
+    # inner loop would be mispredicted half of the time.
+
     @numba.njit(parallel=True, nogil=True, cache=True)
     def dropped_product(crow: Any, col: Any, value: Any, W: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-        """out[i, r] = Σ_j x̃_ij W[r, j] for X in CSR; entry (i, j) draws with counter i·d + j."""
+        """out[i, r] = Σ_j x̃_ij W[r, j]; entry (i, j) draws with counter i·d + j."""
         n, replicas, width = out.shape
         columns = W.shape[1]
-        for i in numba.prange(n):
+        for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
+            first, last = chunk * CHUNK, min(n, (chunk + 1) * CHUNK)
+            size = crow[last] - crow[first]
+            listed, weights = np.empty(size + 1, np.uint64), np.empty(size + 1, np.float32)
             for r in range(replicas):
                 key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
-                for c in range(width):
-                    out[i, r, c] = 0
-                for entry in range(crow[i], crow[i + 1]):
-                    j = np.uint64(col[entry])  # unsigned: numba need not look for a negative index
-                    if random_bits(u32(i * columns) + u32(j), key0, key1) < limit:
-                        weight = value[entry] * factor
+                for i in range(first, last):
+                    kept = 0
+                    for entry in range(crow[i], crow[i + 1]):
+                        j = np.uint64(col[entry])  # unsigned: numba need not look for a negative index
+                        listed[kept], weights[kept] = j, value[entry] * factor
+                        kept += random_bits(u32(i * columns) + u32(j), key0, key1) < limit
+                    for c in range(width):
+                        out[i, r, c] = 0
+                    for entry in range(kept):
+                        weight, j = weights[entry], listed[entry]
                         for c in range(width):
                             out[i, r, c] += weight * W[r, j, c]
 
     @numba.njit(parallel=True, nogil=True, cache=True)
     def dropped_gradient(crow: Any, col: Any, value: Any, G: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-        """out[r, j] = Σ_i x̃_ij G[i, r] for Xᵀ in CSR: the gradient of ``dropped_product`` by W."""
+        """out[r, j] = Σ_i x̃_ij G[i, r]: the gradient of ``dropped_product`` by W."""
         replicas, columns, width = out.shape
-        for j in numba.prange(columns):
+        for chunk in numba.prange((columns + CHUNK - 1) // CHUNK):
+            first, last = chunk * CHUNK, min(columns, (chunk + 1) * CHUNK)
+            size = crow[last] - crow[first]
+            listed, weights = np.empty(size + 1, np.uint64), np.empty(size + 1, np.float32)
             for r in range(replicas):
                 key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
-                for c in range(width):
-                    out[r, j, c] = 0
-                for entry in range(crow[j], crow[j + 1]):
-                    i = np.uint64(col[entry])
-                    if random_bits(u32(i * columns) + u32(j), key0, key1) < limit:
-                        weight = value[entry] * factor
+                for j in range(first, last):
+                    kept = 0
+                    for entry in range(crow[j], crow[j + 1]):
+                        i = np.uint64(col[entry])
+                        listed[kept], weights[kept] = i, value[entry] * factor
+                        kept += random_bits(u32(i * u32(columns)) + u32(j), key0, key1) < limit
+                    for c in range(width):
+                        out[r, j, c] = 0
+                    for entry in range(kept):
+                        weight, i = weights[entry], listed[entry]
                         for c in range(width):
                             out[r, j, c] += weight * G[i, r, c]
 
     @numba.njit(parallel=True, nogil=True, cache=True)
-    def adam(W: Any, G: Any, m: Any, v: Any, rate: Any, decay: Any, correction1: Any, correction2: Any) -> None:
-        """One step of Adam in place, all arrays [R, rows, columns], ``rate`` and ``decay`` [R]."""
+    def adam(
+        W: Any, G: Any, m: Any, v: Any, rate: Any, decay: Any, fix1: Any, fix2: Any, beta1: Any, beta2: Any, tiny: Any
+    ) -> None:
         replicas, rows, width = W.shape
-        beta1, beta2, epsilon = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
         for i in numba.prange(rows):
             for r in range(replicas):
                 rate_r, decay_r = rate[r], decay[r]
@@ -86,7 +153,7 @@ def cpu_kernels() -> SimpleNamespace | None:
                     g = G[r, i, c] + decay_r * W[r, i, c]
                     m[r, i, c] = beta1 * m[r, i, c] + (one - beta1) * g
                     v[r, i, c] = beta2 * v[r, i, c] + (one - beta2) * g * g
-                    step = rate_r * (m[r, i, c] / correction1)
-                    W[r, i, c] -= step / (np.sqrt(v[r, i, c] / correction2) + epsilon)
+                    step = rate_r * (m[r, i, c] / fix1)
+                    W[r, i, c] -= step / (np.sqrt(v[r, i, c] / fix2) + tiny)
 
     return SimpleNamespace(drop=drop, dropped_product=dropped_product, dropped_gradient=dropped_gradient, adam=adam)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from graphpartner.graph.adjacency import with_values
 from graphpartner.model.sparse import SparseMatrix
-from graphpartner.train.cpu_kernels import cpu_kernels
 from graphpartner.train.draws import bits, counters, keep_below
+from graphpartner.train.kernels import kernels
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Dropout:
         """1 / (1 − rate), float32 [R]; 0 where everything is dropped."""
         keep = 1 - self.rate
         return torch.where(keep > 0, 1 / keep.clamp(min=1e-30), 0)
+
+    @property
+    def draws(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What a compiled loop needs to know."""
+        return self.key, self.below, self.scale
 
     def mask(self, counter: Tensor, replica: int | slice = slice(None)) -> Tensor:
         """0 or ``scale`` for every counter: [R, m], or [m] for one replica."""
@@ -85,43 +90,28 @@ class _DroppedProduct(torch.autograd.Function):
 
 
 def drop(H: Tensor, dropout: Dropout) -> Tensor:
-    """H [R, n, h] with dropped entries at zero and the others scaled; lies in memory as [n, R, h]."""
-    rows = H.transpose(0, 1)
-    kernels = cpu_kernels() if H.device.type == "cpu" else None
-    if kernels is None:
-        replicas, n, width = H.shape
-        return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
-    rows = rows.contiguous()
-    out = torch.empty_like(rows)
-    kernels.drop(*_arrays(rows), *_draws(dropout), *_arrays(out))
-    return out.transpose(0, 1)
+    """H [R, n, h] with dropped entries at zero and the others scaled."""
+    if (compiled := kernels(H.device.type)) is not None:
+        return compiled.drop(H, *dropout.draws)
+    replicas, n, width = H.shape
+    return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
 
 
 def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
-    """X̃ W for W [R, d, h]: [R, n, h], in memory [n, R, h]."""
-    kernels = cpu_kernels() if W.device.type == "cpu" and isinstance(X, SparseMatrix) else None
+    """X̃ W for W [R, d, h]: [R, n, h]."""
+    if isinstance(X, SparseMatrix) and (compiled := kernels(W.device.type)) is not None:
+        return compiled.dropped_product(X.csr, W, *dropout.draws)
     out = W.new_empty(X.shape[0], W.shape[0], W.shape[2])
-    if kernels is None:
-        for replica, weight in enumerate(W):
-            out[:, replica] = _dropped(X, dropout, replica) @ weight
-    else:
-        assert isinstance(X, SparseMatrix)
-        kernels.dropped_product(*_csr(X.csr), *_arrays(W.contiguous()), *_draws(dropout), *_arrays(out))
+    for replica, weight in enumerate(W):
+        out[:, replica] = _dropped(X, dropout, replica) @ weight
     return out.transpose(0, 1)
 
 
 def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
     """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
-    kernels = cpu_kernels() if G.device.type == "cpu" and isinstance(X, SparseMatrix) else None
-    out = G.new_empty(G.shape[0], X.shape[1], G.shape[2])
-    if kernels is None:
-        for replica, gradient in enumerate(G):
-            out[replica] = _dropped(X, dropout, replica, transpose=True) @ gradient
-    else:
-        assert isinstance(X, SparseMatrix)
-        rows = G.transpose(0, 1).contiguous()
-        kernels.dropped_gradient(*_csr(X.transpose), *_arrays(rows), *_draws(dropout), *_arrays(out))
-    return out
+    if isinstance(X, SparseMatrix) and (compiled := kernels(G.device.type)) is not None:
+        return compiled.dropped_gradient(X.transpose, G, *dropout.draws)
+    return torch.stack([_dropped(X, dropout, replica, transpose=True) @ each for replica, each in enumerate(G)])
 
 
 def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose: bool = False) -> Tensor:
@@ -135,15 +125,3 @@ def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose
     counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()
     value = csr.values() * dropout.mask(counter.to(torch.int32), replica).to(csr.dtype)
     return with_values(csr, value)
-
-
-def _draws(dropout: Dropout) -> tuple[Any, ...]:
-    return _arrays(dropout.key, dropout.below, dropout.scale)
-
-
-def _csr(csr: Tensor) -> tuple[Any, ...]:
-    return _arrays(csr.crow_indices(), csr.col_indices(), csr.values())
-
-
-def _arrays(*tensors: Tensor) -> tuple[Any, ...]:
-    return tuple(tensor.detach().numpy() for tensor in tensors)

@@ -19,12 +19,12 @@ class EarlyStopping:
         self.epoch = torch.full((replicas,), -1, device=device)
         self.active = torch.ones(replicas, dtype=torch.bool, device=device)
 
-    def update(self, epoch: int, loss: Tensor, weights: tuple[Tensor, ...]) -> None:
-        """Take note of one epoch's validation losses [R] and the weights that gave them."""
+    def update(self, epoch: Tensor, loss: Tensor, weights: tuple[Tensor, ...]) -> None:
+        """Take note of one epoch's validation losses [R] and the weights that gave them; all in place."""
         better = self.active & (loss < self.loss)
-        self.loss = torch.where(better, loss, self.loss)
-        self.epoch = torch.where(better, epoch, self.epoch)
-        self.active = self.active & (epoch - self.epoch < self.patience)
+        torch.where(better, loss, self.loss, out=self.loss)
+        torch.where(better, epoch, self.epoch, out=self.epoch)
+        self.active &= epoch - self.epoch < self.patience
         if loss.device.type == "cpu" and not better.any():  # elsewhere asking would cost more than copying
             return
         for best, weight in zip(self.best, weights, strict=True):

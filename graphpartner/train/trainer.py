@@ -13,6 +13,7 @@ from graphpartner.train.batch import HISTORY, Batch
 from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import Problem, labelled, prepare
+from graphpartner.train.program import Program
 from graphpartner.train.runs import Runs, Trained
 from graphpartner.train.settings import PER_REPLICA, Settings
 from graphpartner.train.stopping import EarlyStopping
@@ -79,12 +80,18 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
         torch.full((epochs, replicas, len(HISTORY)), torch.nan, device=device),
     )
     here = torch.arange(replicas, device=device)  # which of the replicas are still in the batch
+
+    def one_epoch() -> None:
+        losses = batch.step()
+        val_loss, val_accuracy = batch.validate()
+        stopping.update(batch.epoch, val_loss, batch.weights)
+        trained.history[batch.epoch, here] = torch.stack([*losses, val_loss, val_accuracy], -1)
+        batch.epoch += 1
+
+    program = Program(one_epoch, device)
     told = 0
     for epoch in range(epochs):
-        losses = batch.step(epoch)
-        val_loss, val_accuracy = batch.validate()
-        stopping.update(epoch, val_loss, batch.weights)
-        trained.history[epoch, here] = torch.stack([*losses, val_loss, val_accuracy], -1)
+        program()
         if device.type != "cpu" and epoch % CHECK_EVERY:
             continue
         advance(replicas * (epoch - told))
@@ -97,6 +104,7 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
             batch.keep(training)
             stopping.keep(training)
             here = here[training]
+            program = Program(one_epoch, device)
     trained.store(here, stopping)
     advance(replicas * (epochs - told))
     return trained

@@ -1,0 +1,39 @@
+"""Sparse × dense products on a GPU, in Triton. Imported only where there is a GPU."""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+LANES = 128  # columns of one program: neighbouring programs share these columns of H in the cache
+
+
+@triton.jit(do_not_specialize=["columns"])
+def _spmm(crow, col, value, H, out, columns, LANES: tl.constexpr, ENTRIES: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.program_id(0)
+    lane = tl.program_id(1) * LANES + tl.arange(0, LANES)
+    inside_lane = lane < columns
+    total = tl.zeros([LANES], tl.float32)
+    end = tl.load(crow + i + 1)
+    for start in range(tl.load(crow + i), end, ENTRIES):
+        entry = start + tl.arange(0, ENTRIES)
+        inside = entry < end
+        j = tl.load(col + entry, mask=inside, other=0)
+        weight = tl.load(value + entry, mask=inside, other=0)
+        mask = inside[:, None] & inside_lane[None, :]
+        total += tl.sum(tl.load(H + j[:, None] * columns + lane[None, :], mask=mask, other=0) * weight[:, None], 0)
+    tl.store(out + i.to(tl.int64) * columns + lane, total, mask=inside_lane)
+
+
+def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
+    """csr^steps H for a torch sparse CSR tensor and a contiguous H [m, c], both float32 on a GPU."""
+    crow, col, value = csr.crow_indices(), csr.col_indices(), csr.values()
+    n, columns = csr.shape[0], H.shape[1]
+    lanes = min(LANES, max(16, triton.next_power_of_2(columns)))
+    entries = 4 if value.numel() < 16 * n else 16
+    for _ in range(steps):
+        out = H.new_empty(n, columns)
+        _spmm[n, triton.cdiv(columns, lanes)](
+            crow, col, value, H, out, columns, lanes, entries, num_warps=max(1, min(4, lanes * entries // 256))
+        )
+        H = out
+    return H

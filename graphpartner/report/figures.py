@@ -1,0 +1,89 @@
+"""Figures, drawn with matplotlib: one function a figure, one file format by the name of the file."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from graphpartner.report.depth import DepthSweep
+
+PAPER, INK, GRID = "#fcfcfb", "#24292f", "#e4e4e0"
+WHOLE, GRAPH, PARTNER = "#0b6e99", "#d9822b", "#8250a8"  # told apart in grey and by colour-blind eyes, too
+
+STYLE = {
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#8c959f",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": GRID,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so the figure is the same on every machine
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "graphpartner",
+}
+
+
+def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) -> list[Path]:
+    """Accuracy and Dirichlet energy over the propagation steps, side by side; one file a name (.svg, .png, .pdf)."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_accuracy(left, sweep)
+        _draw_energy(right, sweep)
+        for axes in (left, right):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks([2**power for power in range(20) if 2**power <= sweep.steps[-1]])
+            axes.xaxis.set_major_formatter("{x:.0f}")
+            axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+            axes.set_xlim(sweep.steps[0], sweep.steps[-1])
+            axes.set_xlabel("propagation steps $l$ (log scale)")
+            axes.grid(True, linewidth=0.8)
+            axes.set_axisbelow(True)
+        figure.suptitle(title, x=0.008, ha="left", fontsize=10, color="#57606a")
+        return [_save(figure, Path(file)) for file in files]
+
+
+def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
+    axes.set_title("Accuracy holds with a partner")
+    axes.set_ylabel("test accuracy (%)")
+    axes.plot(sweep.steps, sweep.accuracy, color=WHOLE, linewidth=2.4, label="both branches")
+    axes.plot(sweep.steps, sweep.graph_accuracy, color=GRAPH, linewidth=2, label="graph branch alone")
+    axes.axhline(sweep.partner_accuracy, color=PARTNER, linewidth=2, linestyle="--", label="MLP partner alone")
+    trained = sweep.trained_steps
+    if trained in sweep.steps:
+        at = sweep.accuracy[sweep.steps.index(trained)]
+        axes.plot([trained], [at], "o", color=WHOLE, markersize=7, markeredgecolor=PAPER, markeredgewidth=1.5)
+        axes.annotate(f"trained here: {at:.1f} %", (trained, at), (0, 9), textcoords="offset points", ha="right")
+    axes.margins(y=0.15)
+    axes.legend(loc="lower right", frameon=False)
+
+
+def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
+    axes.set_title("So does the energy")
+    axes.set_ylabel(r"Dirichlet energy $\mathrm{tr}(H^\top \tilde{L} H)$ (log scale)")
+    axes.set_yscale("log")
+    both = r"both: $\alpha H^{\phi_1} + (1-\alpha) H^{\phi_2}$"
+    axes.plot(sweep.steps, sweep.energy, color=WHOLE, linewidth=2.4, label=both)
+    axes.plot(sweep.steps, sweep.graph_energy, color=GRAPH, linewidth=2, label=r"graph branch: $H^{\phi_2}$")
+    axes.legend(loc="lower left", frameon=False)
+
+
+def _save(figure: Any, file: Path) -> Path:
+    """Write a figure whole or not at all; without a date, so that the same figure gives the same bytes."""
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file.suffix[1:])
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".figure") as folder:
+        drawn = Path(folder) / file.name
+        figure.savefig(drawn, dpi=160, metadata=metadata)
+        os.replace(drawn, file)
+    return file

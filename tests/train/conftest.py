@@ -1,0 +1,3 @@
+from tests.model.conftest import kernels
+
+__all__ = ["kernels"]
