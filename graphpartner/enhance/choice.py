@@ -16,12 +16,15 @@ from graphpartner.enhance.numba_here import HAS_NUMBA
 
 Kernel = Literal["popcount", "suffix", "dense", "scipy"]
 
-WORD = 0.25e-9  # seconds for AND + popcount of one word, one thread
-PAIR = 2.0e-9  # per candidate pair, whatever follows
-PROBE = 0.5e-9  # per feature of a weighted row that is looked at
-OUTPUT = 8e-9  # per kept pair
-UNION = 0.06e-9  # per word of a union of bitsets
-STEP = 1.5e-9  # per edge of a walk
+WORD = 0.4e-9  # seconds for AND + popcount of one word, one thread
+PAIR = 3.0e-9  # per candidate pair, whatever follows
+PROBE = 1.6e-9  # per feature of a weighted row that is looked at
+OUTPUT = 10e-9  # per kept pair
+UNION = 0.8e-9  # per word of a union of bitsets that the last-level cache holds
+UNION_FAR = 2.5e-9  # and of bitsets that it does not hold
+CACHE = 2**25
+STEP = 2.5e-9  # per edge of a walk
+UNORDERED = 10e-9  # per pair found by a walk: rows are read in no order
 MULTIPLY = {  # per multiplication and addition of a dense product
     ("cpu", torch.float32): 2.5e-11,
     ("cpu", torch.float64): 5e-11,
@@ -105,12 +108,13 @@ def _numba(
     symmetric = not full and is_symmetric(A)
     words = -(-n // 64)
     bit_bytes = 8 * n * words * (1 if k <= 3 else 2)
-    union_seconds = A.nnz * words * UNION * (max(1, k - 2)) + n * words * 4 * UNION
-    walk_seconds = STEP * float(_walks(A, k).sum())
+    walks = float(_walks(A, k).sum())
+    union_seconds = (A.nnz + n) * words * (UNION if bit_bytes < CACHE else UNION_FAR) * max(1, k - 2)
+    walk_seconds = min(STEP * walks, STEP * n * A.nnz) + UNORDERED * min(walks, n * n) / 2
     bitsets = k >= 2 and bit_bytes <= memory // 2 and union_seconds < walk_seconds
     per_row = features.matrix.nnz / max(1, n)
     if kernel == "popcount":
-        cost = PAIR + WORD * (1 + features.num_features // 64)
+        cost = PAIR + WORD * min(1 + features.num_features // 64, 24)  # longer rows are ruled out by their signature
         rows_bytes = 8 * n * (1 + features.num_features // 64)
         why = "the rows are binary: AND and popcount decide in whole numbers"
     else:
@@ -123,7 +127,7 @@ def _numba(
         kernel=kernel,
         reach="bitsets" if bitsets else "walks",
         symmetric=symmetric,
-        fixed=(min(union_seconds, walk_seconds) if bitsets else walk_seconds) / threads,
+        fixed=(union_seconds if bitsets else min(STEP * walks, STEP * n * A.nnz)) / threads + 5e-9 * n * words,
         per_pair=half * cost / threads,
         per_kept=OUTPUT / threads,
         working_bytes=rows_bytes + scratch + (bit_bytes if bitsets else 0),

@@ -9,6 +9,7 @@ from graphpartner.enhance.blocks import Block
 from graphpartner.enhance.features import Features
 from graphpartner.enhance.grow import append_row, room_for
 from graphpartner.enhance.reach import Reach, candidates, popcount
+from graphpartner.enhance.signature import fold, rule_out, worthwhile
 from graphpartner.enhance.threads import even_ranges, in_order
 from graphpartner.enhance.ties import least_common
 
@@ -32,22 +33,12 @@ def prepare(features: Features, threshold: float, reach: Reach, symmetric: bool)
     least[:, sizes == 0] = NEVER
     size = np.diff(X.indptr).astype(np.float64)
     rank = rank.astype(np.uint32)
+    lines = fold(features, rank) if worthwhile(features) else np.empty(0, dtype=np.uint64)
 
     def join(start: int, stop: int) -> Block:
-        counts, columns, values = _join(
-            start,
-            stop,
-            symmetric,
-            reach.indptr,
-            reach.indices,
-            reach.bits,
-            reach.k,
-            packed,
-            U(words),
-            rank,
-            least,
-            size,
-        )
+        near = (reach.indptr, reach.indices, reach.bits, reach.k)
+        rows = (packed, U(words), rank, least, size, lines)
+        counts, columns, values = _join(start, stop, symmetric, *near, *rows)
         return Block(start, counts, columns, values)
 
     return join
@@ -62,7 +53,7 @@ def _pack(indptr, indices, start, stop, words, packed):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _join(start, stop, symmetric, indptr, indices, bits, k, packed, words, rank, least, size):  # type: ignore[no-untyped-def]
+def _join(start, stop, symmetric, indptr, indices, bits, k, packed, words, rank, least, size, lines):  # type: ignore[no-untyped-def]
     n = rank.size
     marks = np.zeros(0 if bits.shape[0] else n, dtype=np.int32)
     union = np.empty(bits.shape[1], dtype=np.uint64)
@@ -76,6 +67,8 @@ def _join(start, stop, symmetric, indptr, indices, bits, k, packed, words, rank,
         after = row if symmetric else -1
         near = candidates(row, after, indptr, indices, bits, k, marks, union, found)
         need = least[rank[row]]
+        if lines.size:
+            near = rule_out(row, near, found, lines, need)
         own = U(row) * words
         kept = U(0)
         for position in range(near):

@@ -159,11 +159,17 @@ class _Latest:
         self.key: tuple[Any, ...] = ()
 
     def __call__(self, tensor: Tensor, *arguments: Any) -> Any:
+        if tensor.is_inference():  # nobody counts its changes
+            return self.prepare(tensor, *arguments)
         key = (tensor._version, *arguments)
         if self.tensor is not tensor or self.key != key:
             self.prepared = self.prepare(tensor, *arguments)
             self.tensor, self.key = tensor, key
         return self.prepared
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy or a pickle of the model starts afresh, without the graph."""
+        return {"prepare": self.prepare, "tensor": None, "key": ()}
 
 
 def _as_features(x: Tensor) -> Tensor | SparseMatrix:

@@ -85,10 +85,10 @@ def consistency_score(
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
     if score == "cosine":
-        initial, smoothed = unit_rows(initial), unit_rows(smoothed)
-    negative = _rows(smoothed, negatives)
+        return _cosine_score(initial, smoothed, negatives, neighbors)
     agreement = smoothed if neighbors is None else _neighbor_mean(neighbors, initial) @ smoothed
     positive = (initial * agreement).sum(-1)
+    negative = _rows(smoothed, negatives)
     if score == "softmax":
         against = initial @ negative.transpose(-1, -2)
         share = torch.cat([positive[..., None], against], -1).softmax(-1)
@@ -96,10 +96,25 @@ def consistency_score(
     return positive.mean(-1) - (initial.mean(-2) * negative.mean(-2)).sum(-1)
 
 
-def unit_rows(H: Tensor) -> Tensor:
-    """Every row scaled to length one; a zero row stays zero, with a finite gradient."""
+def _cosine_score(
+    initial: Tensor, smoothed: Tensor, negatives: Tensor, neighbors: Tensor | SparseMatrix | None
+) -> Tensor:
+    """Eq. 18 with cosines, without writing down the scaled rows: the lengths enter as weights of sums over nodes."""
+    per_initial, per_smoothed = _inverse_length(initial), _inverse_length(smoothed)
+    if neighbors is None:
+        positive = (initial * smoothed).sum(-1, keepdim=True) * per_initial * per_smoothed
+    else:
+        positive = (initial * (_neighbor_mean(neighbors, initial) @ (smoothed * per_smoothed))).sum(-1, keepdim=True)
+        positive = positive * per_initial
+    mean_initial = per_initial.transpose(-1, -2) @ initial / initial.shape[-2]
+    mean_negative = (_rows(smoothed, negatives) * _rows(per_smoothed, negatives)).mean(-2)
+    return positive.mean((-2, -1)) - (mean_initial.squeeze(-2) * mean_negative).sum(-1)
+
+
+def _inverse_length(H: Tensor) -> Tensor:
+    """1 / ‖h_i‖ for every row, [..., n, 1]; 1 for a zero row, which then stays zero, with a finite gradient."""
     length = torch.linalg.vector_norm(H, dim=-1, keepdim=True)
-    return H / length.masked_fill(length == 0, 1)
+    return 1 / length.masked_fill(length == 0, 1)
 
 
 def _rows(H: Tensor, index: Tensor) -> Tensor:

@@ -73,6 +73,7 @@ class Propagation:
 
     def __call__(self, H: Tensor) -> Tensor:
         """A_en^l H."""
+        self.matrix.check_fits(H)
         if self.num_steps == 0:
             return H
         if self.plan.name == "dense":

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import csr
 from graphpartner.model.spmm import spmm_power
 
@@ -45,9 +46,15 @@ class SparseMatrix:
 
     def power(self, H: Tensor, steps: int) -> Tensor:
         """M^steps H, one product after the other."""
+        self.check_fits(H)
         if steps == 0:
             return H
         return unfold(_Power.apply(fold(H), self, steps), H.shape)
+
+    def check_fits(self, H: Tensor) -> None:
+        """Raise an InputError where M H is not defined: compiled loops would read beyond the end of H."""
+        if H.shape[-2] != self.shape[1]:
+            raise InputError(f"a matrix of shape {list(self.shape)} cannot multiply one of shape {list(H.shape)}")
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":
         """The same matrix elsewhere, or in another precision."""

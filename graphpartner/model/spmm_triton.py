@@ -5,10 +5,11 @@ import triton.language as tl
 from torch import Tensor
 
 LANES = 128  # columns of one program: neighbouring programs share these columns of H in the cache
+WARPS = 1
 
 
-@triton.jit(do_not_specialize=["columns"])
-def _spmm(crow, col, value, H, out, columns, LANES: tl.constexpr, ENTRIES: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def _spmm(crow, col, value, H, out, columns, LANES: tl.constexpr, ENTRIES: tl.constexpr, WIDE: tl.constexpr):
     i = tl.program_id(0)
     lane = tl.program_id(1) * LANES + tl.arange(0, LANES)
     inside_lane = lane < columns
@@ -17,7 +18,7 @@ def _spmm(crow, col, value, H, out, columns, LANES: tl.constexpr, ENTRIES: tl.co
     for start in range(tl.load(crow + i), end, ENTRIES):
         entry = start + tl.arange(0, ENTRIES)
         inside = entry < end
-        j = tl.load(col + entry, mask=inside, other=0)
+        j = tl.load(col + entry, mask=inside, other=0).to(tl.int64 if WIDE else tl.int32)
         weight = tl.load(value + entry, mask=inside, other=0)
         mask = inside[:, None] & inside_lane[None, :]
         total += tl.sum(tl.load(H + j[:, None] * columns + lane[None, :], mask=mask, other=0) * weight[:, None], 0)
@@ -33,7 +34,7 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
     for _ in range(steps):
         out = H.new_empty(n, columns)
         _spmm[n, triton.cdiv(columns, lanes)](
-            crow, col, value, H, out, columns, lanes, entries, num_warps=max(1, min(4, lanes * entries // 256))
+            crow, col, value, H, out, columns, lanes, entries, H.numel() >= 2**31, num_warps=WARPS
         )
         H = out
     return H

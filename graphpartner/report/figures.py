@@ -55,28 +55,44 @@ def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) ->
 
 
 def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
-    axes.set_title("Accuracy holds with a partner")
+    axes.set_title("Accuracy")
     axes.set_ylabel("test accuracy (%)")
-    axes.plot(sweep.steps, sweep.accuracy, color=WHOLE, linewidth=2.4, label="both branches")
-    axes.plot(sweep.steps, sweep.graph_accuracy, color=GRAPH, linewidth=2, label="graph branch alone")
-    axes.axhline(sweep.partner_accuracy, color=PARTNER, linewidth=2, linestyle="--", label="MLP partner alone")
-    trained = sweep.trained_steps
-    if trained in sweep.steps:
-        at = sweep.accuracy[sweep.steps.index(trained)]
-        axes.plot([trained], [at], "o", color=WHOLE, markersize=7, markeredgecolor=PAPER, markeredgewidth=1.5)
-        axes.annotate(f"trained here: {at:.1f} %", (trained, at), (0, 9), textcoords="offset points", ha="right")
-    axes.margins(y=0.15)
-    axes.legend(loc="lower right", frameon=False)
+    axes.plot(sweep.steps, sweep.graph_accuracy, color=GRAPH, linewidth=2)
+    axes.axhline(sweep.partner_accuracy, color=PARTNER, linewidth=2, linestyle=(0, (4, 2)))
+    axes.plot(sweep.steps, sweep.accuracy, color=WHOLE, linewidth=2.6)
+    everything = [*sweep.accuracy, *sweep.graph_accuracy, sweep.partner_accuracy]
+    axes.set_ylim(min(everything) - 1.5, max(everything) + 1.0)
+    first, last = sweep.steps[0], sweep.steps[-1]
+    _label(axes, (last, max(sweep.accuracy)), "right", "bottom", "both branches", WHOLE)
+    _label(axes, (last, min(sweep.graph_accuracy)), "right", "top", "graph branch alone", GRAPH)
+    _label(axes, (first, sweep.partner_accuracy), "left", "top", "MLP partner alone", PARTNER)
+    if sweep.trained_steps in sweep.steps:
+        at = sweep.accuracy[sweep.steps.index(sweep.trained_steps)]
+        axes.plot(sweep.trained_steps, at, "o", color=WHOLE, markersize=8, markeredgecolor=PAPER, markeredgewidth=1.5)
+        told = f"trained at $l$ = {sweep.trained_steps}: {at:.1f} %"
+        axes.annotate(told, (sweep.trained_steps, at), (0, -10), textcoords="offset points", ha="right", va="top")
 
 
 def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
-    axes.set_title("So does the energy")
-    axes.set_ylabel(r"Dirichlet energy $\mathrm{tr}(H^\top \tilde{L} H)$ (log scale)")
+    axes.set_title("Dirichlet energy")
+    axes.set_ylabel(r"$\mathrm{tr}(H^\top \tilde{L} H)$, log scale")
     axes.set_yscale("log")
-    both = r"both: $\alpha H^{\phi_1} + (1-\alpha) H^{\phi_2}$"
-    axes.plot(sweep.steps, sweep.energy, color=WHOLE, linewidth=2.4, label=both)
-    axes.plot(sweep.steps, sweep.graph_energy, color=GRAPH, linewidth=2, label=r"graph branch: $H^{\phi_2}$")
-    axes.legend(loc="lower left", frameon=False)
+    floor = sweep.alpha**2 * sweep.partner_energy
+    axes.plot(sweep.steps, sweep.graph_energy, color=GRAPH, linewidth=2)
+    axes.axhline(floor, color=PARTNER, linewidth=2, linestyle=(0, (4, 2)))
+    axes.plot(sweep.steps, sweep.energy, color=WHOLE, linewidth=2.6)
+    middle, last = len(sweep.steps) // 8, sweep.steps[-1]
+    both = r"both branches: $\alpha H^{\phi_1} + (1-\alpha) H^{\phi_2}$"
+    _label(axes, (last, 1.15 * sweep.energy[middle]), "right", "bottom", both, WHOLE)
+    _label(axes, (last, floor), "right", "top", r"$\alpha^2$ times the partner's energy", PARTNER)
+    alone = (sweep.steps[middle], sweep.graph_energy[middle])
+    _label(axes, alone, "left", "bottom", r"graph branch alone: $H^{\phi_2}$", GRAPH)
+
+
+def _label(axes: Any, place: tuple[float, float], side: str, edge: str, text: str, color: str) -> None:
+    """Name a line beside it, rather than in a legend that has to be matched by colour."""
+    offset = (6 if side == "left" else -4, 5 if edge == "bottom" else -5)
+    axes.annotate(text, place, offset, textcoords="offset points", color=color, fontweight="bold", ha=side, va=edge)
 
 
 def _save(figure: Any, file: Path) -> Path:

@@ -123,7 +123,7 @@ def _checked(item: "dataclasses.Field[Any]", kind: Any, value: Any) -> Any:
         if not isinstance(value, bool):
             raise InputError(f"{item.name} = {value!r}: must be true or false")
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind is int and value != int(value)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind is int and value % 1 != 0):
         raise InputError(f"{item.name} = {value!r}: must be {_named(kind)}")
     low, high = item.metadata["low"], item.metadata["high"]
     if not low <= value <= high:

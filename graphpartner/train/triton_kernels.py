@@ -9,9 +9,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+FEW, MANY, WARPS = 16, 32, 1
+
 
 @triton.jit
-def random_bits(counter, key0, key1):  # type: ignore[no-untyped-def]  # draws.bits, entry by entry
+def random_bits(counter, key0, key1):
+    """The hash of :func:`graphpartner.train.draws.bits`, entry by entry."""
     x = counter.to(tl.uint32) ^ key0.to(tl.uint32, bitcast=True)
     x = x ^ (x >> 16)
     x = x * 0x7FEB352D
@@ -21,10 +24,10 @@ def random_bits(counter, key0, key1):  # type: ignore[no-untyped-def]  # draws.b
     return x.to(tl.int32, bitcast=True)
 
 
-@triton.jit(do_not_specialize=["replicas", "total", "stride_replica", "stride_row"])
+@triton.jit(do_not_specialize=["replicas", "total"])
 def _drop(
     H, key, below, scale, out, replicas, total, stride_replica, stride_row, WIDTH: tl.constexpr, BLOCK: tl.constexpr
-):  # type: ignore[no-untyped-def]
+):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < total
     column = place % WIDTH
@@ -54,7 +57,7 @@ def _dropped_product(
     WIDTH: tl.constexpr,
     LANES: tl.constexpr,
     ENTRIES: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     i, r = tl.program_id(0), tl.program_id(1)
     lane = tl.arange(0, LANES)
     key0, key1 = tl.load(key + 2 * r), tl.load(key + 2 * r + 1)
@@ -75,7 +78,7 @@ def _dropped_product(
     tl.store(out + (i.to(tl.int64) * replicas + r) * WIDTH + lane, total, mask=lane < WIDTH)
 
 
-@triton.jit(do_not_specialize=["replicas", "columns", "stride_replica", "stride_row"])
+@triton.jit(do_not_specialize=["replicas", "columns"])
 def _dropped_gradient(
     crow,
     col,
@@ -92,7 +95,7 @@ def _dropped_gradient(
     WIDTH: tl.constexpr,
     LANES: tl.constexpr,
     ENTRIES: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     j, r = tl.program_id(0), tl.program_id(1)
     lane = tl.arange(0, LANES)
     key0, key1 = tl.load(key + 2 * r), tl.load(key + 2 * r + 1)
@@ -128,7 +131,7 @@ def _adam(
     BETA2: tl.constexpr,
     EPSILON: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < total
     replica = place // size
@@ -160,7 +163,17 @@ def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: T
     (replicas, columns, width), n = W.shape, csr.shape[0]
     out = W.new_empty(n, replicas, width)
     _dropped_product[(n, replicas)](
-        *_parts(csr), W.contiguous(), key, below, scale, out, replicas, columns, width, *_tile(width, csr)
+        *_parts(csr),
+        W.contiguous(),
+        key,
+        below,
+        scale,
+        out,
+        replicas,
+        columns,
+        width,
+        *_tile(width, csr),
+        num_warps=WARPS,
     )
     return out.transpose(0, 1)
 
@@ -175,6 +188,7 @@ def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, s
     _dropped_gradient[(columns, replicas)](
         *_parts(transpose), G, key, below, scale, out, replicas, columns, G.stride(0), G.stride(1), width,
         *_tile(width, transpose),
+        num_warps=WARPS,
     )  # fmt: skip
     return out
 
@@ -203,4 +217,4 @@ def _parts(csr: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _tile(width: int, csr: Tensor) -> tuple[Any, Any]:
     """Lanes for the columns of a row, and how many entries of a sparse row are fetched at once."""
     average = csr.values().numel() / max(1, csr.shape[0])
-    return triton.next_power_of_2(width), 8 if average < 64 else 32
+    return triton.next_power_of_2(width), FEW if average < 64 else MANY

@@ -117,6 +117,21 @@ def test_kernels_agree_on_a_larger_graph(kind: str, directed: bool) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("threshold", [0.25, 0.5, 0.75, 1.0])
+def test_long_binary_rows(kernel: str, threshold: float) -> None:
+    """1,500 features: rows of 4, 8 or 16 words out of a small topic, so that ties at these thresholds abound."""
+    generator = torch.Generator().manual_seed(3)
+    x = torch.zeros(200, 1500)
+    for row in range(200):
+        size = (4, 8, 16)[row % 3]
+        topic = torch.randperm(20, generator=generator)[:size] * 70 + 9 * (row % 2)
+        x[row, topic] = 1.0
+    edge_index = torch.randint(0, 200, (2, 700), generator=generator)
+    result = join_by(kernel, x, edge_index, 2, threshold)
+    assert_is(result, attribute_oracle(x.numpy().astype(np.float64), edge_index.numpy(), 2, threshold))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_little_memory_gives_the_same_result(kernel: str) -> None:
     x, edge_index = random_graph("counts")
     plenty, tiny = join_by(kernel, x, edge_index, 3, 0.3), join_by(kernel, x, edge_index, 3, 0.3, memory=50_000)

@@ -42,12 +42,12 @@ def test_every_plan_equals_the_dense_power_forward_and_backward(kernels: str, pr
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("shape", [(6, 3), (2, 6, 17)])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 6, 16)])
 def test_gradcheck(kernels: str, plan: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)
     A = to_csr(rng.random((6, 6)) * (rng.random((6, 6)) < 0.5), torch.float64)
     H = torch.from_numpy(rng.standard_normal(shape)).requires_grad_()
-    assert torch.autograd.gradcheck(Propagation(A, 3, plan, block_rows=4), (H,))
+    assert torch.autograd.gradcheck(Propagation(A, 3, plan, block_rows=4), (H,), fast_mode=len(shape) > 2)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -114,5 +114,5 @@ def test_row_blocks_are_the_rows(rows: int) -> None:
 @pytest.mark.parametrize("columns", [2, 40])
 def test_rows_that_do_not_fit_are_refused(kernels: str, plan: str, columns: int) -> None:
     operator = Propagation(to_csr(np.eye(50)), 2, plan)
-    with pytest.raises((ValueError, RuntimeError)):
+    with pytest.raises(InputError, match="shape"):
         operator(torch.ones(4, columns))

@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
+from graphpartner.errors import InputError
 from graphpartner.model.sparse import SparseMatrix, fold, unfold
 from tests.dense import RandomProblem, assert_near, power, problems, to_csr
 
@@ -54,12 +55,12 @@ def test_not_square_with_replicas(kernels: str, problem: RandomProblem) -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("shape", [(5, 2), (2, 5, 2), (2, 2, 5, 9)])
+@pytest.mark.parametrize("shape", [(5, 2), (2, 5, 2), (2, 2, 5, 8)])
 def test_gradcheck(kernels: str, steps: int, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     matrix = SparseMatrix(to_csr(rng.standard_normal((5, 5)) * (rng.random((5, 5)) < 0.5), torch.float64))
     H = torch.from_numpy(rng.standard_normal(shape)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda h: matrix.power(h, steps), (H,))
+    assert torch.autograd.gradcheck(lambda h: matrix.power(h, steps), (H,), fast_mode=len(shape) > 3)
 
 
 def test_transpose_shape_repr_and_precision() -> None:
@@ -79,11 +80,11 @@ def test_fold_puts_replicas_side_by_side_and_unfold_takes_them_apart() -> None:
     assert torch.equal(unfold(fold(H), H.shape), H)
     wide = torch.arange(48.0).reshape(2, 2, 3, 4)
     assert torch.equal(unfold(fold(wide), wide.shape), wide)
-    assert fold(H[0]) is H[0]
+    assert torch.equal(fold(H[0]), H[0])
 
 
 @pytest.mark.parametrize("columns", [2, 40])
 def test_rows_that_do_not_fit_are_refused(kernels: str, columns: int) -> None:
     matrix = SparseMatrix(to_csr(np.eye(5)))
-    with pytest.raises((ValueError, RuntimeError)):
+    with pytest.raises(InputError, match="shape"):
         matrix @ torch.ones(4, columns)
