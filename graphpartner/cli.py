@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.table import Table
@@ -13,9 +15,11 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 
+if TYPE_CHECKING:
+    from graphpartner.train.runs import Runs
+
 app = typer.Typer(
     help="Graph Partner Neural Networks: classify the nodes of a graph from a handful of labels.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -32,40 +36,55 @@ SetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
 
 
+@app.callback(invoke_without_command=True)
+def no_command(context: typer.Context) -> None:
+    """Show the help where no command is given."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
 @app.command()
 def train(
     graph: GraphArgument,
     preset: Annotated[str, typer.Option(help="paper, tuned or best")] = "best",
-    seeds: Annotated[int, typer.Option(min=1, help="number of runs, with seeds 0, 1, …")] = 10,
+    seeds: Annotated[int, typer.Option(help="number of runs, with seeds 0, 1, …")] = 10,
     changes: SetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="folder for model and predictions", metavar="DIR")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for model and predictions, else runs/GRAPH", metavar="DIR")
+    ] = None,
     root: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train GPNN on a graph and print its test accuracy beside the published one."""
     from graphpartner.graph.catalogue import find_entry
-    from graphpartner.report.terminal import duration, notes, progress, results
+    from graphpartner.report.terminal import duration, facts, notes, progress, show
+    from graphpartner.train.presets import FAMILIES
     from graphpartner.train.presets import preset as find_preset
     from graphpartner.train.trainer import pick_device
     from graphpartner.train.trainer import train as train_runs
 
     start = time.monotonic()
     entry = find_entry(graph)
+    _check_choice("--preset", preset, FAMILIES)
+    _check_choice("--device", device, ("auto", "cpu", "cuda"))
+    if seeds < 1:
+        raise InputError(f"--seeds {seeds}: must be 1 or more")
     chosen = find_preset(f"{graph}/{preset}")
     settings = chosen.settings.replace(**_parsed(changes))
     place = pick_device(device)
-    folder = _output_folder(out or Path("runs") / graph)
     data = _with_split(graph, root, range(seeds))
+    folder = _output_folder(out or Path("runs") / graph)
     name = f"{chosen.family}, changed" if changes else chosen.family
-    notes().print(f"GPNN on {entry.title}: preset {name}, {seeds} seeds, {place}")
+    count = f"{seeds} seeds" if seeds > 1 else "1 seed"
+    notes().print(f"GPNN on {entry.title}: preset {name}, {count}, {place}")
     if chosen.saw_test:
         notes().print(
             "[yellow]These settings were picked with a look at test accuracy[/]: the result shows what the method can "
             "do, not what a fair selection finds."
         )
-    with progress("training") as show:
-        runs = train_runs(data, settings, range(seeds), place, progress=show)
+    with progress("training") as tell:
+        runs = train_runs(data, settings, range(seeds), place, progress=tell)
     test, val = (100 * runs.accuracy(mask) for mask in (data.test_mask, data.val_mask))
     seconds = time.monotonic() - start
     published, published_sd = chosen.published
@@ -84,19 +103,23 @@ def train(
         "seconds": seconds,
         "versions": _versions(),
     }
-    files = [str(path) for path in runs.save(folder, about)]
+    files = _saved(runs, folder, about)
     if as_json:
         print(json.dumps(about | {"files": files}))
         return
-    table = Table(box=None, show_header=False, pad_edge=False)
-    spread = f" ± {about['test_sd']:.1f}" if seeds > 1 else ""
-    table.add_row("test accuracy", f"[bold]{about['test_mean']:.1f}{spread} %[/]   mean ± sd over {seeds} seeds")
-    table.add_row("published", f"{published} ± {published_sd} %   Table 1 of the paper")
-    table.add_row("validation accuracy", f"{about['val_mean']:.1f} %")
-    table.add_row("time", f"{duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all")
-    table.add_row("predictions", str(folder / "predictions.csv"))
-    table.add_row("model", str(folder / "weights.safetensors"))
-    results().print(table)
+    spread = f" ± {about['test_sd']:.1f} %[/]   mean ± sd over {count}" if seeds > 1 else " %[/]   1 seed"
+    show(
+        facts(
+            [
+                ("test accuracy", f"[bold]{about['test_mean']:.1f}{spread}"),
+                ("published", f"{published} ± {published_sd} %   Table 1 of the paper"),
+                ("validation accuracy", f"{about['val_mean']:.1f} %"),
+                ("time", f"{duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
+                ("predictions", str(folder / "predictions.csv")),
+                ("model", str(folder / "weights.safetensors")),
+            ]
+        )
+    )
 
 
 @app.command()
@@ -104,7 +127,7 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
     """List the graphs: statistics, source, licence, and whether each is here."""
     from graphpartner.graph.catalogue import CATALOGUE
     from graphpartner.graph.datasets import locate
-    from graphpartner.report.terminal import results
+    from graphpartner.report.terminal import show
 
     found = [(entry, locate(name, root)) for name, entry in CATALOGUE.items()]
     if as_json:
@@ -114,20 +137,25 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
         ]
         print(json.dumps(rows))
         return
-    table = Table("graph", *("nodes", "edges", "features", "classes", "isolated"), "licence", "here", box=None)
+    table = Table("graph", *("nodes", "edges", "features", "classes", "isolated"), "here", box=None, pad_edge=False)
     for column in table.columns[1:6]:
         column.justify = "right"
+    words = {"root": "yes", "cache": "in cache", "download": "no"}
     for entry, location in found:
         counts = (entry.num_nodes, entry.num_edges, entry.num_features, entry.num_classes, entry.num_isolated)
-        here = {"root": "yes", "cache": "in the cache", "download": "no, can be downloaded"}.get(location.kind)
-        table.add_row(entry.name, *(f"{count:,}" for count in counts), entry.licence, here or location.kind)
-    results().print(table)
-    for source in dict.fromkeys(entry.source for entry, _ in found):
+        table.add_row(entry.name, *(f"{count:,}" for count in counts), words.get(location.kind, location.kind))
+    show(table)
+    for source, licence in dict.fromkeys((entry.source, entry.licence) for entry, _ in found):
         names = ", ".join(entry.name for entry, _ in found if entry.source == source)
-        results().print(f"\n{names}\n  published at {source}")
+        show(f"\n{names}\n  published under the {licence} licence at\n  {source}")
+    kinds = {location.kind for _, location in found}
+    if "download" in kinds:
+        show("\nA graph that is not here is downloaded when it is first used; --data ROOT takes it from a folder.")
+    if "missing" in kinds:
+        show("")
     for entry, location in found:
         if location.kind == "missing":
-            results().print(f"\n{entry.name}\n  {location.path} is missing from the data root")
+            show(f"{entry.name} is missing {location.path}")
 
 
 @app.command()
@@ -141,7 +169,7 @@ def inspect(
     """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
     from graphpartner.enhance.memory import readable
     from graphpartner.report.inspection import inspect_graph
-    from graphpartner.report.terminal import duration, results
+    from graphpartner.report.terminal import bullets, duration, facts, show
 
     loaded = _with_split(graph, root, [0])
     mask = loaded.train_mask if loaded.train_mask.dim() == 1 else loaded.train_mask[0]
@@ -150,21 +178,27 @@ def inspect(
         print(json.dumps(found.asdict()))
         return
     counts, plan = found.statistics, found.plan
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_row("nodes", f"{counts.num_nodes:,}, {counts.num_isolated:,} without an edge")
-    table.add_row("edges", f"{counts.num_edges:,} undirected")
     density = f"{counts.feature_density:.2%} of them not zero, {counts.num_empty:,} nodes with none"
-    table.add_row("features", f"{counts.num_features:,}, {density}")
-    table.add_row("classes", f"{counts.num_classes}, {counts.num_unlabelled:,} nodes without a label")
-    homophily = "no edge joins two training nodes" if found.homophily is None else f"{found.homophily:.0%}"
-    table.add_row("homophily", f"{homophily} (training labels only)")
-    reach = f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {k} hops"
-    table.add_row("enhancement", f"{reach}, {plan.kept:,.0f} ± {plan.kept_error:,.0f} of them kept at {threshold}")
-    table.add_row("  result", f"{readable(plan.output_bytes)}, working memory {readable(plan.working_bytes)}")
-    table.add_row("  time", f"about {duration(plan.seconds)} by the {plan.kernel} kernel: {plan.choice.why}")
-    results().print(table)
-    for sentence in found.advice:
-        results().print(f"• {sentence}")
+    homophily = "no edge joins two training nodes"
+    if found.homophily is not None:
+        homophily = f"{found.homophily:.0%} of the {found.homophily_edges:,} edges between training nodes"
+    show(
+        facts(
+            [
+                ("nodes", f"{counts.num_nodes:,}, {counts.num_isolated:,} without an edge"),
+                ("edges", f"{counts.num_edges:,} undirected"),
+                ("features", f"{counts.num_features:,}, {density}"),
+                ("classes", f"{counts.num_classes}, {counts.num_unlabelled:,} nodes without a label"),
+                ("homophily", homophily),
+                ("enhancement", f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {k} hops"),
+                ("  keeps", f"{plan.kept:,.0f} ± {plan.kept_error:,.0f} of them, of cosine {threshold:g} or more"),
+                ("  size", f"{readable(plan.output_bytes)}, working memory {readable(plan.working_bytes)}"),
+                ("  time", f"about {duration(plan.seconds)}"),
+                ("  kernel", f"{plan.kernel}: {plan.choice.why}"),
+            ]
+        ),
+        bullets(found.advice),
+    )
 
 
 def _parsed(changes: list[str] | None) -> dict[str, Any]:
@@ -179,13 +213,27 @@ def _parsed(changes: list[str] | None) -> dict[str, Any]:
     return parsed
 
 
+def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InputError(f"{option} {value}: must be {', '.join(choices[:-1])} or {choices[-1]}")
+
+
 def _output_folder(folder: Path) -> Path:
     """The folder, made if need be: better to fail before training than after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be made a folder ({error.strerror}); give another") from None
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--out {folder}: must not be written to; give another")
     return folder
+
+
+def _saved(runs: "Runs", folder: Path, about: dict[str, Any]) -> list[str]:
+    try:
+        return [str(path) for path in runs.save(folder, about)]
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be written ({error.strerror}); give another") from None
 
 
 def _with_split(graph: str, root: str | None, seeds: Any) -> Data:
@@ -217,13 +265,20 @@ def _versions() -> dict[str, str]:
 def main() -> None:
     """Run the command; wrong input ends with one sentence and exit code 2."""
     try:
-        app()
+        app(prog_name="gpnn", standalone_mode=False)
     except InputError as error:
-        print(f"gpnn: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("gpnn: stopped", file=sys.stderr)
-        sys.exit(130)
+        _end(str(error), 2)
+    except typer.TyperException as error:  # an unknown command or option, a value that is no number
+        context = getattr(error, "ctx", None)
+        message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+        _end(f"{message}; see {context.command_path if context else 'gpnn'} --help", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _end("stopped", 130)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"gpnn: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python scripts/readme_figure.py [folder]
 
 Trains one GPNN on the built-in CiteSeer with the preset citeseer/paper and seed 0, and evaluates it at l = 1 … 64.
-With a folder, the files go there instead; a depth.png for looking at is always made, and is not kept in the repository.
+With a folder, the files go there instead, and a depth.png for looking at beside them.
 """
 
 import json
@@ -18,7 +18,7 @@ from graphpartner.report.terminal import progress
 PRESET, SEED = "citeseer/paper", 0
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, files: list[str]) -> None:
     data = gp.load_dataset("citeseer")
     with progress("training") as show:
         runs = gp.train(data, gp.preset(PRESET), seeds=[SEED], device="cpu", progress=show)
@@ -26,10 +26,15 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     about = {"graph": "citeseer", "preset": PRESET, "graphpartner": gp.__version__}
     (folder / "depth.json").write_text(json.dumps(about | sweep.asdict(), indent=1) + "\n")
-    title = f"One GPNN on CiteSeer (preset {PRESET.split('/')[1]}, seed {sweep.seed}), evaluated at other depths"
-    for file in draw_depth(sweep, title, folder / "depth.svg", folder / "depth.png"):
+    title = (
+        f"One GPNN on CiteSeer (preset {PRESET}, seed {SEED}), evaluated at other depths than the one it was trained at"
+    )
+    for file in draw_depth(sweep, title, *(folder / file for file in files)):
         print(file)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "figures")
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]), ["depth.svg", "depth.png"])
+    else:
+        main(Path(__file__).parents[1] / "docs" / "figures", ["depth.svg"])

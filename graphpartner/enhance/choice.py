@@ -62,12 +62,12 @@ def choose(
     memory: int,
     *,
     full_rows: bool = False,
-    numba: bool = HAS_NUMBA,
+    numba: bool | None = None,
 ) -> Choice:
     """The cheapest kernel that fits; ``full_rows`` forbids the ones that leave half of each row to be mirrored."""
     n = features.num_nodes
     pairs = float(min(n * n, _walks(A, k).sum()))  # no more than this are within k hops
-    options = _options(features, A, k, device, memory, full_rows, numba)
+    options = _options(features, A, k, device, memory, full_rows, HAS_NUMBA if numba is None else numba)
     if len(options) == 1:
         return options[0]
     return min(options, key=lambda option: option.seconds(pairs, 0.1 * pairs))

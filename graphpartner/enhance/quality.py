@@ -112,13 +112,12 @@ def _without(kept: sparse.csr_array, A: sparse.coo_array) -> sparse.coo_array:
     """The pairs of the attribute graph that are neither edges nor self pairs."""
     n = kept.shape[0]
     rows = np.repeat(np.arange(n), np.diff(kept.indptr))
-    position = sparse.csr_array(
-        (np.arange(1, kept.nnz + 1), kept.indices, kept.indptr), shape=kept.shape
-    )  # where each pair is stored, so that edges among them can be struck out
     new = rows != kept.indices
-    edges = sparse.csr_array((np.ones(A.nnz, dtype=np.int64), (A.row, A.col)), shape=kept.shape)
-    struck = position.multiply(edges).tocoo().data - 1
-    new[struck] = False
+    key = rows * n + kept.indices  # ascending, as rows and their columns are
+    edge = A.row.astype(np.int64) * n + A.col
+    at = np.minimum(np.searchsorted(key, edge), max(0, key.size - 1))
+    if key.size:
+        new[at[key[at] == edge]] = False
     return sparse.coo_array((kept.data[new], (rows[new], kept.indices[new])), shape=kept.shape)
 
 

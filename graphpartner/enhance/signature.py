@@ -1,8 +1,8 @@
 """Binary rows of many features: one 64-byte line a node rules most pairs out before the rows themselves are read.
 
-A line holds the row folded to 448 bits (feature f sets bit f mod 448), its collisions e = ‖x‖² − number of bits set, and
-the rank of its size. Every shared feature sets a shared bit, and no bit stands for more than one feature but for the
-collisions of the smaller side, so
+A line holds the row folded to 448 bits (feature f sets bit f mod 448), its collisions e = ‖x‖² − number of bits set,
+and the rank of its size. Every shared feature sets a shared bit, and a bit stands for more than one shared feature only
+where both rows have collisions, so
 
     |x_i ∩ x_j| ≤ popcount(fold_i AND fold_j) + min(e_i, e_j):
 

@@ -27,12 +27,24 @@ from graphpartner.model.spmm import spmm_power
 
 PlanName = Literal["steps", "dense", "blocks"]
 
-# Seconds per multiply-add, roughly, on each kind of device: what a sparse entry costs against a dense one decides
-# between plans, the absolute values do not matter.
-SPARSE_COST = {"cpu": 1.5e-10, "cuda": 1.2e-12}
-DENSE_COST = {"cpu": 2.5e-11, "cuda": 4.0e-14}
-STEP_COST = {"cpu": 5e-6, "cuda": 4e-6}
 DENSE_POWER_BYTES = 2**31
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds that a device takes, roughly: what decides between plans is how they compare, not what they are."""
+
+    sparse: float
+    """for one entry of the matrix and one column of H, in a sparse product"""
+    row: float
+    """for reading and writing one entry of H there"""
+    dense: float
+    """for one entry of the power and one column of H, in a dense product"""
+    step: float
+    """for starting a product"""
+
+
+RATES = {"cpu": Rates(8e-11, 1e-10, 2.5e-11, 5e-6), "cuda": Rates(3.8e-13, 2e-12, 4.5e-14, 3e-6)}
 
 
 @dataclass(frozen=True)
@@ -139,9 +151,9 @@ def row_blocks(matrix: Tensor, rows: int) -> list[Tensor]:
 
 def choose_plan(matrix: SparseMatrix, num_steps: int, columns: int) -> Plan:
     """Pick the cheaper of l sparse products and one dense product, by operations and a rate for each."""
-    n, nnz, device = matrix.shape[0], matrix.nnz, matrix.csr.device.type
-    sparse = num_steps * (SPARSE_COST[device] * nnz * columns + STEP_COST[device])
-    dense = DENSE_COST[device] * n * n * columns + STEP_COST[device]
+    n, nnz, rates = matrix.shape[0], matrix.nnz, RATES[matrix.csr.device.type]
+    sparse = num_steps * (columns * (rates.sparse * nnz + rates.row * n) + rates.step)
+    dense = rates.dense * n * n * columns + rates.row * n * n + rates.step
     if num_steps > 1 and dense < sparse and 4 * n * n <= DENSE_POWER_BYTES:
         return Plan("dense", f"one dense product costs {dense / sparse:.2f} of {num_steps} sparse ones")
     return Plan("steps", f"{num_steps} sparse products cost {sparse / dense:.2f} of one dense one")

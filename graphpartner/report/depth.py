@@ -84,6 +84,6 @@ def depth_sweep(runs: Runs, data: Data, max_steps: int = 64, run: int | None = N
 
 
 def _accuracy(logits: Tensor, data: Data, mask: Tensor) -> float:
-    """Percent of right answers among the labelled nodes under the mask."""
+    """Percent of right answers among the labelled nodes under the mask; 71.4, not 71.39999999999999."""
     counted = mask & (data.y >= 0)
-    return 100 * float((logits.argmax(-1).cpu() == data.y)[counted].double().mean())
+    return round(100 * float((logits.argmax(-1).cpu() == data.y)[counted].double().mean()), 6)

@@ -85,8 +85,9 @@ def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
     both = r"both branches: $\alpha H^{\phi_1} + (1-\alpha) H^{\phi_2}$"
     _label(axes, (last, 1.15 * sweep.energy[middle]), "right", "bottom", both, WHOLE)
     _label(axes, (last, floor), "right", "top", r"$\alpha^2$ times the partner's energy", PARTNER)
-    alone = (sweep.steps[middle], sweep.graph_energy[middle])
-    _label(axes, alone, "left", "bottom", r"graph branch alone: $H^{\phi_2}$", GRAPH)
+    _label(
+        axes, (last, 1.2 * sweep.graph_energy[middle]), "right", "bottom", r"graph branch alone: $H^{\phi_2}$", GRAPH
+    )
 
 
 def _label(axes: Any, place: tuple[float, float], side: str, edge: str, text: str, color: str) -> None:

@@ -10,8 +10,9 @@ from torch_geometric.data import Data
 from graphpartner.enhance.memory import readable
 from graphpartner.enhance.plan import JoinPlan, plan_join
 from graphpartner.enhance.quality import PairRate, new_pair_rate
+from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import check_graph
-from graphpartner.graph.statistics import GraphStatistics, edge_homophily, graph_statistics
+from graphpartner.graph.statistics import GraphStatistics, graph_statistics
 
 FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
 
@@ -23,6 +24,8 @@ class Inspection:
     statistics: GraphStatistics
     homophily: float | None
     """Share of edges between training nodes that join the same class; None without such an edge."""
+    homophily_edges: int
+    """How many edges that share is taken of."""
     plan: JoinPlan
     new_pairs: PairRate
     """Same-label rate of the pairs that enhancement would add, among training nodes."""
@@ -31,8 +34,9 @@ class Inspection:
     advice: list[str]
 
     def asdict(self) -> dict[str, Any]:
-        """For a JSON file."""
-        return dataclasses.asdict(self)
+        """For a JSON file, which knows no NaN: a rate of no pairs is None."""
+        rate = self.new_pairs.rate if self.new_pairs.judged else None
+        return dataclasses.asdict(self) | {"new_pairs": {"rate": rate, "judged": self.new_pairs.judged}}
 
 
 def inspect_graph(data: Data, train_mask: Tensor, k: int = 3, threshold: float = 0.4) -> Inspection:
@@ -50,8 +54,16 @@ def inspect_graph(data: Data, train_mask: Tensor, k: int = 3, threshold: float =
     pairs = new_pair_rate(data.x, data.edge_index, data.y, train_mask, k, threshold)
     share = data.y[train_mask].bincount().double() / int(train_mask.sum())
     chance = float((share**2).sum())
-    homophily = edge_homophily(data.edge_index, data.y, train_mask)
-    return Inspection(statistics, homophily, plan, pairs, chance, advise(statistics, plan, pairs, chance))
+    source, target = simple_edges(data.edge_index, data.num_nodes)
+    return Inspection(
+        statistics=statistics,
+        homophily=statistics.edge_homophily,
+        homophily_edges=int((train_mask[source] & train_mask[target]).sum()) // 2,
+        plan=plan,
+        new_pairs=pairs,
+        chance=chance,
+        advice=advise(statistics, plan, pairs, chance),
+    )
 
 
 def advise(statistics: GraphStatistics, plan: JoinPlan, pairs: PairRate, chance: float) -> list[str]:

@@ -2,12 +2,13 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.table import Table
 
 from graphpartner.progress import Progress
 
@@ -18,6 +19,33 @@ LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
 def results() -> Console:
     """Where results go: stdout, without wrapping where a program reads it."""
     return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print results; in a pipe without the blanks that fill a table up to its width."""
+    console = results()
+    if console.is_terminal:
+        console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts))
+        return
+    with console.capture() as text:
+        console.print(*parts, sep="\n")
+    print(*(line.rstrip() for line in text.get().splitlines()), sep="\n")
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Name and value, one pair a line."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def bullets(sentences: Iterable[str]) -> Table:
+    """A list of sentences, each wrapped beside its bullet."""
+    grid = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        grid.add_row("•", sentence)
+    return grid
 
 
 def notes() -> Console:
@@ -33,34 +61,43 @@ def progress(title: str) -> Iterator[Progress]:
         yield _Lines(title, console)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("ends in"), TimeRemainingColumn(), console=console, transient=True) as bars:
+    with Bars(*columns, TextColumn("ends within"), TimeRemainingColumn(), console=console, transient=True) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 class _Lines:
-    """One line every few seconds: share done, time taken, time left."""
+    """One line every few seconds: share done, time taken, and the most that is left (a run may stop early).
+
+    The time left goes by the pace since the first report, since what comes before it happens only once.
+    """
 
     def __init__(self, title: str, console: Console) -> None:
         self.title, self.console = title, console
         self.start = self.told = time.monotonic()
+        self.first: tuple[float, int] | None = None
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if now - self.told < LINE_EVERY or not done:
+        if self.first is None:
+            self.first = now, done
+        since, before = self.first
+        if now - self.told < LINE_EVERY or done == before:
             return
         self.told = now
-        taken = now - self.start
-        left = taken * (total - done) / done
-        self.console.print(f"{self.title}: {done / total:.0%}, {duration(taken)} taken, {duration(left)} left")
+        left = duration((now - since) * (total - done) / (done - before))
+        self.console.print(f"{self.title}: {done / total:.0%}, {duration(now - self.start)} taken, at most {left} left")
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: 0.42 s, 8.1 s, 3 min 20 s, 2 h 5 min."""
-    if seconds < 10:
+    """Seconds for people: 1.5 ms, 0.42 s, 8.1 s, 42 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 0.1:
+        return f"{1000 * seconds:.2g} ms"
+    if seconds < 9.95:
         return f"{seconds:.2g} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

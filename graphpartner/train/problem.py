@@ -48,8 +48,8 @@ class Problem:
     num_classes: int
 
 
-def prepare(data: Data, settings: Settings, device: torch.device) -> Problem:
-    """Enhance the graph (Eqs. 7, 8) and lay out its matrices on the device. Knows no label."""
+def prepare(data: Data, settings: Settings, device: torch.device, replicas: int = 1) -> Problem:
+    """Enhance the graph (Eqs. 7, 8) and lay out its matrices for so many replicas at a time. Knows no label."""
     n = data.num_nodes
     attribute = None
     if settings.beta < 1:
@@ -58,7 +58,8 @@ def prepare(data: Data, settings: Settings, device: torch.device) -> Problem:
     neighbors = None
     if settings.positives == "neighbors":
         neighbors = SparseMatrix(neighbor_mean(data.edge_index, n, data.get("edge_weight"))).to(device)
-    propagate = Propagation(A_en.to(device), settings.num_steps, columns=settings.hidden_channels)
+    columns = replicas * settings.hidden_channels
+    propagate = Propagation(A_en.to(device), settings.num_steps, columns=columns)
     return Problem(features(data.x, settings.features, device), propagate, neighbors, n, count_classes(data))
 
 

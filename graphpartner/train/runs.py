@@ -58,7 +58,7 @@ class Runs:
         settings: one a run.
         val_loss: the lowest validation loss of each run, [R].
         best_epoch: the epoch it was reached in, [R].
-        batch_size: how many runs were trained together.
+        batches: how many runs were trained together, batch by batch.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Runs:
         seeds: list[int],
         y: Tensor,
         trained: Trained,
-        batch_size: int,
+        batches: list[int],
     ) -> None:
         self.problem, self.settings, self.seeds = problem, settings, seeds
         self.weight1, self.weight2 = trained.weights
         self.val_loss, self.best_epoch = trained.val_loss.cpu(), trained.best_epoch.cpu()
-        self.batch_size = batch_size
+        self.batches = batches
         self._y = y.cpu()
         self._history = trained.history.cpu().numpy()
 
@@ -98,8 +98,8 @@ class Runs:
     def logits(self) -> Tensor:
         """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU."""
         parts = []
-        for start in range(0, len(self), self.batch_size):
-            part = slice(start, start + self.batch_size)
+        for start in range(0, len(self), max(self.batches)):
+            part = slice(start, start + max(self.batches))
             alpha = torch.tensor([each.alpha for each in self.settings[part]], device=self.weight1.device)
             weights = self.weight1[part], self.weight2[part]
             with torch.no_grad():
@@ -163,7 +163,7 @@ class Runs:
             "best_epoch": self.best_epoch.tolist(),
             "epochs": self.epochs.tolist(),
             "plan": self.problem.propagate.explain(),
-            "batch_size": self.batch_size,
+            "batches": self.batches,
         }
 
     def _predictions(self) -> str:

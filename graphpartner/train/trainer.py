@@ -1,5 +1,6 @@
 """Train GPNN with many seeds: the replicas in batches, each until all of its runs have stopped."""
 
+import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,7 +13,7 @@ from graphpartner.progress import Progress, silent
 from graphpartner.train.batch import HISTORY, Batch
 from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
-from graphpartner.train.problem import Problem, labelled, prepare
+from graphpartner.train.problem import count_classes, labelled, prepare
 from graphpartner.train.program import Program
 from graphpartner.train.runs import Runs, Trained
 from graphpartner.train.settings import PER_REPLICA, Settings
@@ -42,30 +43,52 @@ def train(
             depend on it, up to the order of floating-point sums.
         progress: called with (epochs done, epochs at most) over all runs.
     """
-    seeds = list(seeds)
-    if not seeds:
-        raise InputError("seeds is empty: must hold at least one seed")
+    seeds = _check_seeds(seeds)
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"batch_size = {batch_size}: must be at least 1")
     if isinstance(settings, Preset):
         settings = settings.settings
     each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
     _check_settings(each, len(seeds))
     check_graph(data, require=("y", "train_mask", "val_mask"))
     place = pick_device(device)
-    problem = prepare(data, each[0], place)
+    batch_size = batch_size or plan_batch(data, each[0], len(seeds), place)
+    problem = prepare(data, each[0], place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    batch_size = batch_size or plan_batch(problem, each[0], len(seeds), place)
     tally = _Tally(progress, len(seeds) * each[0].epochs)
 
-    def train_part(start: int) -> Trained:
-        part = slice(start, min(start + batch_size, len(seeds)))
+    def train_part(part: slice) -> Trained:
         replicas = torch.arange(part.start, part.stop, device=place)
         batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas))
         return run(batch, tally.add)
 
-    starts = range(0, len(seeds), batch_size)
-    parts = side_by_side(train_part, starts) if place.type == "cpu" else [train_part(start) for start in starts]
-    return Runs(problem, each, seeds, data.y, Trained.join(parts), batch_size)
+    if place.type == "cpu":
+        parts = side_by_side(train_part, _parts(0, len(seeds), batch_size))
+    else:
+        parts = halving(train_part, len(seeds), batch_size)
+    return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
+
+
+def halving(train_part: Callable[[slice], Trained], replicas: int, batch_size: int) -> list[Trained]:
+    """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
+    parts: list[Trained] = []
+    done = 0
+    while done < replicas:
+        try:
+            part = _parts(done, replicas, batch_size)[0]
+            parts.append(train_part(part))
+            done = part.stop
+        except torch.cuda.OutOfMemoryError:
+            if batch_size == 1:
+                raise
+            batch_size = -(-batch_size // 2)
+            torch.cuda.empty_cache()
+    return parts
+
+
+def _parts(start: int, stop: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
 def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
@@ -123,15 +146,16 @@ class _Tally:
             self.progress(self.done, self.total)
 
 
-def plan_batch(problem: Problem, settings: Settings, replicas: int, device: torch.device) -> int:
+def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.device) -> int:
     """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU."""
     if device.type == "cpu":
         return 1
-    n, width = problem.num_nodes, settings.hidden_channels
-    parameters = problem.X.shape[1] * width
-    each = 4 * (12 * n * width + 8 * parameters + 12 * n * problem.num_classes)
+    (n, features), width = data.x.shape, settings.hidden_channels
+    each = 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
     free, _ = torch.cuda.mem_get_info(device)
-    return max(1, min(replicas, int(0.8 * free / each)))
+    fitting = max(1, int(0.6 * free / each))
+    batches = -(-replicas // fitting)
+    return -(-replicas // batches)  # batches of like size
 
 
 def pick_device(device: str | torch.device) -> torch.device:
@@ -142,6 +166,16 @@ def pick_device(device: str | torch.device) -> torch.device:
     if place.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device = {device}: no GPU was found; use cpu or auto")
     return place
+
+
+def _check_seeds(seeds: Iterable[int]) -> list[int]:
+    seeds = list(seeds)
+    if not seeds:
+        raise InputError("seeds is empty: must hold at least one seed")
+    try:
+        return [operator.index(seed) for seed in seeds]  # a plain int also for one of NumPy's
+    except TypeError:
+        raise InputError(f"seeds = {seeds}: must be whole numbers") from None
 
 
 def _check_settings(settings: list[Settings], seeds: int) -> None:
