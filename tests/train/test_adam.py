@@ -37,7 +37,7 @@ def test_equals_torch(kernels: str, shape: tuple[int, int]) -> None:
         for single, optimizer in zip(singles, theirs, strict=True):
             single.grad = gradients(step, single.detach()[None])[0]
             optimizer.step()
-        torch.testing.assert_close(adam.weight.double(), torch.stack(singles).detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(adam.weight.double(), torch.stack(singles).detach(), rtol=1e-4, atol=5e-5)
 
 
 def test_gradients_that_do_not_lie_in_order(kernels: str) -> None:

@@ -1,0 +1,1 @@
+"""How fast is it? Ratios against peers written plainly, measured in the same run."""
