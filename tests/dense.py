@@ -85,9 +85,7 @@ def dense_score(h: Array, g: Array, negatives: Array, score: str, A: Array | Non
     return total / n
 
 
-def dense_consistency(
-    h: Array, g: Array, margin: float, negatives: Array, score: str, A: Array | None = None
-) -> float:
+def dense_consistency(h: Array, g: Array, margin: float, negatives: Array, score: str, A: Array | None = None) -> float:
     """Eq. 17."""
     return max(margin - dense_score(h, g, negatives, score, A), 0.0)
 

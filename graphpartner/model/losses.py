@@ -7,6 +7,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.model.row_products import row_products
 from graphpartner.model.sparse import SparseMatrix
 
 Score = Literal["inner", "cosine", "softmax"]
@@ -84,11 +85,23 @@ def consistency_score(
     """
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
-    if score == "cosine":
-        return _cosine_score(initial, smoothed, negatives, neighbors)
-    agreement = smoothed if neighbors is None else _neighbor_mean(neighbors, initial) @ smoothed
-    positive = (initial * agreement).sum(-1)
     negative = _rows(smoothed, negatives)
+    mean = _neighbor_mean(neighbors, initial) if neighbors is not None else None
+    if score == "cosine":
+        # lengths enter as weights of sums over nodes: the scaled rows need not be written down
+        if mean is None:
+            dots, own, other = row_products(initial, smoothed)
+            per_initial, per_smoothed = _inverse_root(own), _inverse_root(other)
+            positive = dots * per_initial * per_smoothed
+        else:
+            per_smoothed = _inverse_root((smoothed * smoothed).sum(-1))
+            dots, own, _ = row_products(initial, mean @ (smoothed * per_smoothed[..., None]))
+            per_initial = _inverse_root(own)
+            positive = dots * per_initial
+        mean_initial = (per_initial[..., None, :] @ initial).squeeze(-2) / initial.shape[-2]
+        mean_negative = (negative * _rows(per_smoothed[..., None], negatives)).mean(-2)
+        return positive.mean(-1) - (mean_initial * mean_negative).sum(-1)
+    positive = (initial * (smoothed if mean is None else mean @ smoothed)).sum(-1)
     if score == "softmax":
         against = initial @ negative.transpose(-1, -2)
         share = torch.cat([positive[..., None], against], -1).softmax(-1)
@@ -96,25 +109,9 @@ def consistency_score(
     return positive.mean(-1) - (initial.mean(-2) * negative.mean(-2)).sum(-1)
 
 
-def _cosine_score(
-    initial: Tensor, smoothed: Tensor, negatives: Tensor, neighbors: Tensor | SparseMatrix | None
-) -> Tensor:
-    """Eq. 18 with cosines, without writing down the scaled rows: the lengths enter as weights of sums over nodes."""
-    per_initial, per_smoothed = _inverse_length(initial), _inverse_length(smoothed)
-    if neighbors is None:
-        positive = (initial * smoothed).sum(-1, keepdim=True) * per_initial * per_smoothed
-    else:
-        positive = (initial * (_neighbor_mean(neighbors, initial) @ (smoothed * per_smoothed))).sum(-1, keepdim=True)
-        positive = positive * per_initial
-    mean_initial = per_initial.transpose(-1, -2) @ initial / initial.shape[-2]
-    mean_negative = (_rows(smoothed, negatives) * _rows(per_smoothed, negatives)).mean(-2)
-    return positive.mean((-2, -1)) - (mean_initial.squeeze(-2) * mean_negative).sum(-1)
-
-
-def _inverse_length(H: Tensor) -> Tensor:
-    """1 / ‖h_i‖ for every row, [..., n, 1]; 1 for a zero row, which then stays zero, with a finite gradient."""
-    length = torch.linalg.vector_norm(H, dim=-1, keepdim=True)
-    return 1 / length.masked_fill(length == 0, 1)
+def _inverse_root(square: Tensor) -> Tensor:
+    """1 / √s, and 1 for s = 0: a zero row stays zero, with a finite gradient."""
+    return square.masked_fill(square == 0, 1).rsqrt()
 
 
 def _rows(H: Tensor, index: Tensor) -> Tensor:

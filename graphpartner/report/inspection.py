@@ -71,13 +71,13 @@ def advise(statistics: GraphStatistics, plan: JoinPlan, pairs: PairRate, chance:
     advice = []
     if statistics.num_isolated:
         advice.append(
-            f"{statistics.num_isolated:,} nodes have no edge: the graph branch shows them only themselves, so the MLP "
-            "partner (alpha above 0) decides for them."
+            f"{_no(statistics.num_isolated, 'edge')}: there both branches see nothing but the node's own features, "
+            "and neither depth nor enhancement changes that."
         )
     if statistics.num_empty:
         advice.append(
-            f"{statistics.num_empty:,} nodes have no features: they are classified by their neighbours alone, "
-            "and by nothing at all where they have none."
+            f"{_no(statistics.num_empty, 'features')}: only neighbours can tell a class there, and where there are "
+            "none, nothing can."
         )
     size = f"Enhancement would keep about {plan.kept:,.0f} pairs ({readable(plan.output_bytes)})"
     if pairs.judged < FEW_PAIRS:
@@ -101,3 +101,7 @@ def advise(statistics: GraphStatistics, plan: JoinPlan, pairs: PairRate, chance:
             "propagation step pays for it: raise threshold, or set beta to 1."
         )
     return advice
+
+
+def _no(count: int, what: str) -> str:
+    return f"1 node has no {what}" if count == 1 else f"{count:,} nodes have no {what}"

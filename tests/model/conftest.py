@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import torch
 
 
 def take_kernels_away(monkeypatch: pytest.MonkeyPatch) -> int:
@@ -16,6 +17,15 @@ def take_kernels_away(monkeypatch: pytest.MonkeyPatch) -> int:
                 monkeypatch.setattr(module, attribute, lambda *device: None)
                 found += 1
     return found
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small matrices gain nothing from several threads, and wait for each other on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=["numba", "torch"])

@@ -100,7 +100,7 @@ def test_gradcheck(plan: str, smooth: bool) -> None:
     weight2 = torch.from_numpy(rng.standard_normal((2, 4, 3))).requires_grad_()
     alpha = torch.tensor([0.2, 0.7], dtype=torch.float64)[:, None, None]
     assert torch.autograd.gradcheck(
-        lambda W1, W2: tuple(forward(X, W1, W2, propagate, alpha, smooth=smooth)), (weight1, weight2)
+        lambda W1, W2: tuple(forward(X, W1, W2, propagate, alpha, smooth=smooth)), (weight1, weight2), fast_mode=smooth
     )
 
 
@@ -116,7 +116,9 @@ def test_without_steps_or_with_the_partner_alone_it_is_an_mlp() -> None:
 
 def test_without_partner_it_is_a_linear_deep_gcn() -> None:
     x, model = some_features(), module(num_steps=6, alpha=0.0)
-    P = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]) / np.sqrt(np.outer([2, 3, 3, 2], [2, 3, 3, 2]))
+    P = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]) / np.sqrt(
+        np.outer([2, 3, 3, 2], [2, 3, 3, 2])
+    )
     hidden = np.maximum(x.double().numpy() @ model.weight1.detach().double().numpy(), 0)
     expected = np.linalg.matrix_power(P, 6) @ hidden @ model.weight2.detach().double().numpy()
     assert_near(model(x, PATH).logits, expected)
@@ -146,7 +148,13 @@ def test_forms_of_input_agree(hidden: int) -> None:
     expected = model(x, A)
     assert [tuple(part.shape) for part in expected] == [(4, 3)] * 3 + [(4, hidden)] * 2
     for features in (x, x.to_sparse_csr(), x.to_sparse_coo()):
-        forms = (PATH, PATH.int(), A, A.to_sparse_coo(), *(Propagation(A, 2, plan) for plan in ("steps", "dense", "blocks")))
+        forms = (
+            PATH,
+            PATH.int(),
+            A,
+            A.to_sparse_coo(),
+            *(Propagation(A, 2, plan) for plan in ("steps", "dense", "blocks")),
+        )
         for adj in forms:
             for part, other in zip(expected, model(features, adj), strict=True):
                 torch.testing.assert_close(other, part)

@@ -13,7 +13,6 @@ from graphpartner.model.losses import (
     consistency_score,
     cross_entropy,
     rectification_loss,
-    unit_rows,
 )
 from graphpartner.model.sparse import SparseMatrix
 from tests.dense import (
@@ -56,9 +55,13 @@ def test_cross_entropy_equals_dense(problem: RandomProblem, own: bool, weighted:
     shape = (3, labelled) if own else (labelled,)
     index, target = rng.integers(0, problem.n, shape), rng.integers(0, classes, shape)
     weight = rng.dirichlet(np.ones(labelled), shape[:-1]) if weighted else None
-    loss = cross_entropy(*map(torch.from_numpy, (logits, index, target)), None if weight is None else torch.from_numpy(weight))
+    loss = cross_entropy(
+        *map(torch.from_numpy, (logits, index, target)), None if weight is None else torch.from_numpy(weight)
+    )
     for r in range(3):
-        of_r = tuple(None if part is None else np.broadcast_to(part, (3, labelled))[r] for part in (index, target, weight))
+        of_r = tuple(
+            None if part is None else np.broadcast_to(part, (3, labelled))[r] for part in (index, target, weight)
+        )
         assert loss[r].item() == pytest.approx(dense_cross_entropy(logits[r], *of_r), rel=1e-10)
 
 
@@ -130,8 +133,12 @@ def test_neighbor_positives_by_hand() -> None:
     score = consistency_score(H, G, torch.tensor([1]), "inner", PATH)
     assert score.item() == pytest.approx(0.5 - 1.5)
     # an edge three times as heavy: node 1 sees (3 g_0 + g_2)/4 = (2.5, 0): positives 0, 0, 4, 0.
-    weighted = torch.sparse_coo_tensor(torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]]), torch.tensor([3.0, 3.0, 1.0, 1.0]), (4, 4))
-    assert consistency_score(H, G, torch.tensor([1]), "inner", weighted.to_sparse_csr()).item() == pytest.approx(1 - 1.5)
+    weighted = torch.sparse_coo_tensor(
+        torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]]), torch.tensor([3.0, 3.0, 1.0, 1.0]), (4, 4)
+    )
+    assert consistency_score(H, G, torch.tensor([1]), "inner", weighted.to_sparse_csr()).item() == pytest.approx(
+        1 - 1.5
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,9 +208,14 @@ def test_zero_rows_have_finite_gradients(score: str, neighbors: torch.Tensor | N
         assert g.grad.isfinite().all()
 
 
-def test_unit_rows() -> None:
-    rows = unit_rows(torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, -2.0]]))
-    assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0], [0.0, -1.0]]
+@pytest.mark.parametrize("neighbors", [None, PATH])
+def test_cosines_do_not_depend_on_lengths(neighbors: torch.Tensor | None) -> None:
+    lengths = torch.tensor([[1e-6], [1.0], [1e6], [3.0]])
+    plain, scaled = (
+        consistency_score(h, g, torch.tensor([1, 2]), "cosine", neighbors)
+        for h, g in ((H, G), (H * lengths, G / lengths))
+    )
+    torch.testing.assert_close(scaled, plain)
 
 
 def test_the_margin_is_a_hinge_at_zero() -> None:
@@ -232,7 +244,7 @@ def test_negatives_are_drawn_where_none_are_given() -> None:
 
 
 def test_an_unknown_score_is_named() -> None:
-    with pytest.raises(InputError, match="score = 'dot'.*inner, cosine, softmax"):
+    with pytest.raises(InputError, match=r"score = 'dot'.*inner, cosine, softmax"):
         consistency_loss(H, G, score="dot")
 
 

@@ -65,7 +65,7 @@ def test_equals_dense(problem: RandomProblem, score: str, neighbors: bool) -> No
 
 def test_without_contrast_the_other_parts_stay() -> None:
     out, index, target = some_output(), torch.tensor([0, 3]), torch.tensor([1, 2])
-    args = dict(lambda_rt=0.3, lambda_cs=2.0, negatives=torch.tensor([1]), margin=50.0)
+    args = {"lambda_rt": 0.3, "lambda_cs": 2.0, "negatives": torch.tensor([1]), "margin": 50.0}
     full, cut = objective(out, index, target, **args), objective(out, index, target, contrast=False, **args)
     assert torch.equal(full.cross_entropy, cut.cross_entropy)
     assert torch.equal(full.rectification, cut.rectification)

@@ -20,7 +20,7 @@ def test_star_of_four_nodes_by_hand(kernels: str, plan: str) -> None:
     # P H = (1/√8, 1/2, 0, 0) and P² H = (1/(4√8) + 1/(2√8), 1/8 + 1/4, 1/8, 1/8).
     P = normalized_adjacency(torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]]), 4)
     H = torch.tensor([[0.0], [1.0], [0.0], [0.0]])
-    once, twice = (Propagation(P, l, plan, block_rows=3)(H).squeeze(1) for l in (1, 2))
+    once, twice = (Propagation(P, steps, plan, block_rows=3)(H).squeeze(1) for steps in (1, 2))
     assert once.tolist() == pytest.approx([8**-0.5, 0.5, 0, 0])
     assert twice.tolist() == pytest.approx([0.75 * 8**-0.5, 0.375, 0.125, 0.125])
 
@@ -92,7 +92,7 @@ def test_the_plan_follows_cost_and_memory(monkeypatch: pytest.MonkeyPatch) -> No
 def test_wrong_arguments_are_named_with_their_value() -> None:
     with pytest.raises(InputError, match="num_steps = -1"):
         Propagation(to_csr(np.eye(2)), -1)
-    with pytest.raises(InputError, match="plan = 'fast'.*steps, dense, blocks"):
+    with pytest.raises(InputError, match=r"plan = 'fast'.*steps, dense, blocks"):
         Propagation(to_csr(np.eye(2)), 1, "fast")
 
 

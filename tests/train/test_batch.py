@@ -30,7 +30,9 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
     weights = batch().weights
     assert [tuple(weight.shape) for weight in weights] == [(3, 24, 16), (3, 16, 3)]
     for r, seed in enumerate(SEEDS):
-        for weight, alone, name in zip(weights, batch(SETTINGS[r : r + 1], [seed]).weights, ("weight1", "weight2"), strict=True):
+        for weight, alone, name in zip(
+            weights, batch(SETTINGS[r : r + 1], [seed]).weights, ("weight1", "weight2"), strict=True
+        ):
             assert torch.equal(weight[r], alone[0])
             assert torch.equal(weight[r], draws.glorot(draws.keys([seed], name, 1)[0], *weight[r].shape)[0])
 
@@ -50,7 +52,9 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
             return drop.mask(draws.counters(int(np.prod(shape))), 0).reshape(shape).double().numpy()
 
         X = data.x.double().numpy()
-        initial = np.maximum(X * mask("input", own.input_dropout, X.shape) @ W1, 0) * mask("hidden", own.dropout, (40, 16))
+        initial = np.maximum(X * mask("input", own.input_dropout, X.shape) @ W1, 0) * mask(
+            "hidden", own.dropout, (40, 16)
+        )
         slow = dense_forward(initial, np.eye(16), W2, A, own.num_steps, own.alpha)
         omega = draws.choices(draws.keys([seed], "negatives", 1)[0], own.num_negatives, 40)[0].numpy()
         ce = dense_cross_entropy(slow.logits, index, data.y.numpy()[index])

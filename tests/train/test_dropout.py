@@ -14,7 +14,9 @@ from tests.train.test_draws import bits_of, key_of
 RATES = (0.0, 0.3, 0.5, 0.9, 1.0)
 
 
-def dropout(seeds: tuple[int, ...] = (0, 1, 2, 3, 4), rates: tuple[float, ...] = RATES, stream: str = "hidden") -> Dropout:
+def dropout(
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4), rates: tuple[float, ...] = RATES, stream: str = "hidden"
+) -> Dropout:
     return Dropout(draws.keys(list(seeds), stream, 1)[0], torch.tensor(rates))
 
 

@@ -88,7 +88,9 @@ def test_best_is_the_run_with_the_lowest_validation_loss(runs: Runs) -> None:
 def test_save_writes_whole_files(runs: Runs, tmp_path) -> None:
     folder = tmp_path / "new" / "folder"
     paths = runs.save(folder, about={"graph": "toy"})
-    assert {path.name for path in paths} == FILES == {path.name for path in folder.iterdir()}  # and nothing half-written
+    assert (
+        {path.name for path in paths} == FILES == {path.name for path in folder.iterdir()}
+    )  # and nothing half-written
 
     weights = load_file(folder / "weights.safetensors")
     assert torch.equal(weights["weight1"], runs.weight1)

@@ -70,7 +70,7 @@ def test_replace() -> None:
     after = before.replace(alpha=0.3, num_steps=5)
     assert (after.alpha, after.num_steps, after.lr) == (0.3, 5, before.lr)
     assert before.alpha != 0.3
-    with pytest.raises(InputError, match="unknown setting 'aplha': must be one of .*alpha"):
+    with pytest.raises(InputError, match=r"unknown setting 'aplha': must be one of .*alpha"):
         before.replace(aplha=0.3)
     with pytest.raises(InputError, match="alpha = 2"):
         before.replace(alpha=2)

@@ -151,11 +151,15 @@ def with_splits(data, replicas: int):
     return data
 
 
-@pytest.mark.parametrize("form", ["inner", "cosine, neighbors", "separate dropout"])
-@pytest.mark.parametrize("splits", [False, True])
+@pytest.mark.parametrize(
+    ("form", "splits"),
+    [("inner", False), ("inner", True), ("cosine, neighbors", True), ("softmax", True), ("separate dropout", True)],
+)
 def test_replicas_equal_single_runs(form: str, splits: bool, kernels: str) -> None:
     data = with_splits(toy(), 5) if splits else toy()
-    shared = {name: VARIANTS[form][name] for name in VARIANTS[form] if name in ("score", "positives", "separate_dropout")}
+    shared = {
+        name: VARIANTS[form][name] for name in VARIANTS[form] if name in ("score", "positives", "separate_dropout")
+    }
     settings = [each.replace(**shared) for each in MIXED]
     together = gp.train(data, settings, SEEDS, device="cpu", batch_size=5)
     for r, seed in enumerate(SEEDS):
@@ -321,7 +325,9 @@ def test_no_label_outside_the_masks_matters(two_dimensional: bool) -> None:
 def test_progress_rises_to_its_total() -> None:
     for settings, batch_size in ((BASE, 1), (BASE, 4), (BASE.replace(epochs=100, patience=2, lr=0.1), 2)):
         told = []
-        gp.train(toy(), settings, range(4), "cpu", batch_size, lambda done, total, told=told: told.append((done, total)))
+        gp.train(
+            toy(), settings, range(4), "cpu", batch_size, lambda done, total, told=told: told.append((done, total))
+        )
         done = [each for each, _ in told]
         assert {total for _, total in told} == {4 * settings.epochs}
         assert done == sorted(done)
@@ -358,6 +364,26 @@ def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPa
     assert trainer.pick_device("auto").type == "cpu"
 
 
+def test_batches_are_halved_when_memory_runs_out() -> None:
+    tried = []
+
+    def fits_three(part: slice) -> slice:
+        tried.append(part.stop - part.start)
+        if part.stop - part.start > 3:
+            raise torch.cuda.OutOfMemoryError("too large")
+        return part
+
+    parts = trainer.halving(fits_three, 10, 10)
+    assert [list(range(10))[part] for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
+    assert tried == [10, 5, 3, 3, 3, 1]
+
+    def fits_none(part: slice) -> slice:
+        raise torch.cuda.OutOfMemoryError("too large")
+
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        trainer.halving(fits_none, 4, 4)
+
+
 def test_wrong_splits_are_named() -> None:
     with pytest.raises(InputError, match=r"train_mask holds 2 splits for 3 seeds"):
         gp.train(with_splits(toy(), 2), BASE, range(3))
@@ -374,7 +400,7 @@ def test_what_is_missing_is_named(name: str) -> None:
 def test_values_that_cannot_be_are_named() -> None:
     data = toy()
     data.x[7, 2] = float("nan")
-    with pytest.raises(InputError, match="data.x is nan at node 7, feature 2"):
+    with pytest.raises(InputError, match=r"data\.x is nan at node 7, feature 2"):
         gp.train(data, BASE, [0])
     data = toy()
     node = int(data.train_mask.nonzero()[0])

@@ -1,0 +1,117 @@
+"""The rules of the house: who may import whom, what an import costs, what a file may be."""
+
+import ast
+import fnmatch
+import inspect
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import graphpartner
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGE = REPOSITORY / "graphpartner"
+ROOMS = [
+    "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "experiments", "bench", "report",
+    "estimator", "cli",
+]  # fmt: skip
+FREE = {"errors", "progress"}
+LAZY = ["numba", "pandas", "sklearn", "yaml", "rich", "typer", "matplotlib", "safetensors", "pooch"]
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of this package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name(path)} has a relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {module for module in found if module.partition(".")[0] == "graphpartner"}
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if room(path) != "__init__"], ids=name)
+def test_a_room_imports_only_from_rooms_above(path):
+    here = room(path)
+    if here in FREE:
+        assert not imports(path)
+        return
+    assert here in ROOMS, f"{here} is no room of the house"
+    allowed = {*FREE, *ROOMS[: ROOMS.index(here) + 1]}
+    if here == "cli":
+        allowed.add("__version__")
+    outside = {module for module in imports(path) if module.split(".")[1] not in allowed}
+    assert not outside, f"{name(path)} imports {outside} from below"
+
+
+def test_importing_the_package_loads_nothing_it_does_not_need():
+    code = f"import sys, graphpartner; print(*[name for name in {LAZY} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+@pytest.mark.parametrize("public", graphpartner.__all__)
+def test_public_names_are_described(public):
+    value = getattr(graphpartner, public)
+    assert inspect.getdoc(value)
+    assert value.__doc__
+
+
+def test_public_names_are_in_order():
+    imported = {public for public in vars(graphpartner) if not public.startswith("_")}
+    rooms = {*ROOMS, *FREE}
+    assert imported - rooms == set(graphpartner.__all__) - rooms
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_a_file_is_one_idea(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 300
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a file says what it is about"
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Assert), f"line {node.lineno}: input is checked with InputError, not assert"
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in ("pickle.load", "pickle.loads", "torch.load", "eval", "exec"), called
+            for keyword in node.keywords:
+                assert keyword.arg != "allow_pickle" or ast.unparse(keyword.value) == "False"
+
+
+def test_everything_that_is_not_python_is_packaged():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["graphpartner"]
+    files = [path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    data = [name(path) for path in files if path.suffix not in (".py", ".md")]
+    assert {"py.typed", "graph/builtin/citeseer.npz", "train/presets/citeseer.yaml"} <= set(data)
+    for file in data:
+        assert any(fnmatch.fnmatch(file, pattern) for pattern in patterns), f"{file} is not in package-data"
+
+
+def test_make_test_checks_style_and_types():
+    makefile = (REPOSITORY / "Makefile").read_text()
+    assert "\ntest: lint types\n" in makefile
+    for command in ("ruff check .", "ruff format --check .", "mypy", "python -m pytest"):
+        assert command in makefile
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    assert project["tool"]["mypy"]["strict"] is True
+
+
+def test_versions_agree():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert project["version"] == graphpartner.__version__
+    assert f"## [{graphpartner.__version__}]" in (REPOSITORY / "CHANGELOG.md").read_text()
+    assert "MIT License" in (REPOSITORY / "LICENSE").read_text()
