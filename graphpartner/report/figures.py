@@ -70,7 +70,7 @@ def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
         at = sweep.accuracy[sweep.steps.index(sweep.trained_steps)]
         axes.plot(sweep.trained_steps, at, "o", color=WHOLE, markersize=8, markeredgecolor=PAPER, markeredgewidth=1.5)
         told = f"trained at $l$ = {sweep.trained_steps}: {at:.1f} %"
-        axes.annotate(told, (sweep.trained_steps, at), (0, -10), textcoords="offset points", ha="right", va="top")
+        axes.annotate(told, (last, at), (-4, -10), textcoords="offset points", ha="right", va="top")
 
 
 def _draw_energy(axes: Any, sweep: DepthSweep) -> None:

@@ -1,0 +1,124 @@
+"""The performance page: tables and plots of what ``gpnn bench`` measured, from its JSON files alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from graphpartner.bench.timing import Row
+
+SUITE_TITLES = {
+    "cuda": "Training on a GPU",
+    "cpu": "Training on a CPU",
+    "join": "The k-hop cosine join",
+    "scale": "How cost grows",
+}
+
+
+def table(rows: list[Row]) -> Table:
+    """The claims of a suite for a terminal."""
+    shown = Table("claim", "graph", "ours", "peer", "ratio", "bar", "floor", "same answer", box=None)
+    for column in shown.columns[2:7]:
+        column.justify = "right"
+    for row in rows:
+        mark = "[green]" if row.holds else "[red]"
+        shown.add_row(row.what, row.graph, *_cells(row)[:2], f"{mark}{row.ratio:,.1f}×[/]", *_cells(row)[3:])
+    return shown
+
+
+def write_page(folder: Path, page: Path) -> None:
+    """Write the Markdown page from all ``bench-*.json`` files of a folder, with a plot of the scale suite beside it."""
+    parts = [
+        "# Performance",
+        "Written by `gpnn bench`; every ratio is against a peer measured in the same run, and every row says whether "
+        "both sides give the same answer. The floor is the larger of bytes over measured bandwidth and operations over "
+        "measured rate.",
+    ]
+    for path in sorted(folder.glob("bench-*.json")):
+        content = json.loads(path.read_text())
+        title = SUITE_TITLES.get(content["suite"], content["suite"])
+        parts.append(f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`")
+        if content["suite"] == "scale":
+            plot = page.parent / "figures" / f"{path.stem}.svg"
+            draw_scale(content["results"], plot)
+            parts.append(f"![time and memory over size](figures/{plot.name})")
+            parts.append(_scale_table(content["results"]))
+        else:
+            parts.append(_markdown([Row(**row) for row in content["results"]]))
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n\n".join(parts) + "\n")
+
+
+def _markdown(rows: list[Row]) -> str:
+    lines = [
+        "| claim | graph | ours | peer | ratio | bar | floor | same answer | note |",
+        "|---|---|--:|--:|--:|--:|--:|---|---|",
+    ]
+    for row in rows:
+        ratio = f"**{row.ratio:,.1f}×**" if row.holds else f"{row.ratio:,.1f}× (below the bar)"
+        ours, theirs, _, bar, floor, same = _cells(row)
+        lines.append(
+            f"| {row.what} | {row.graph} | {ours} | {theirs} | {ratio} | {bar} | {floor} | {same} | {row.note} |"
+        )
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, str, str, str, str, str]:
+    bar = "" if row.bar is None else f"{row.bar:g}×"
+    floor = "" if row.floor is None else f"{_time(row.floor)} ({row.ours / row.floor:,.0f}×)"
+    return _time(row.ours), _time(row.theirs), f"{row.ratio:,.1f}×", bar, floor, "yes" if row.same_accuracy else "NO"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    place = machine["gpu"] or f"{machine['cpu']}, {machine['threads']} threads"
+    return f"Measured on {place}; torch {machine['torch']}, Python {machine['python']}"
+
+
+def _scale_table(points: list[dict[str, Any]]) -> str:
+    lines = [
+        "| varied | value | seconds | nanoseconds per entry, step and column | extra memory |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for point in points:
+        unit = point["seconds"] / point["work"] * 1e9
+        cells = f"{point['value']:,} | {point['seconds']:.3g} | {unit:.3f} | {point['bytes'] / 1e6:,.0f} MB"
+        lines.append(f"| {point['curve']} | {cells} |")
+    return "\n".join(lines)
+
+
+def draw_scale(points: list[dict[str, Any]], path: Path) -> None:
+    """Seconds over the work to be done, beside the straight line of theory, and memory over steps and replicas."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for curve in ("nodes", "steps", "replicas"):
+        own = [point for point in points if point["curve"] == curve]
+        left.loglog([point["work"] for point in own], [point["seconds"] for point in own], "o-", label=f"more {curve}")
+    works = [point["work"] for point in points]
+    slope = min(point["seconds"] / point["work"] for point in points)
+    ends = [min(works), max(works)]
+    left.loglog(ends, [slope * end for end in ends], "k:", label="linear")
+    left.set(xlabel="entries × steps × columns", ylabel="seconds, forward and backward", title="Time")
+    for curve in ("steps", "replicas"):
+        own = [point for point in points if point["curve"] == curve]
+        first = own[0]["value"]
+        scaled = [point["value"] / first for point in own]
+        right.plot(scaled, [point["bytes"] / 1e6 for point in own], "o-", label=f"{curve}, from {first}")
+    right.set(xlabel="times as many", ylabel="extra memory, MB", title="Memory at 100,000 nodes", ylim=(0, None))
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
