@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency, with_values
+from graphpartner.graph.features import row_normalized
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 
@@ -94,6 +95,7 @@ class GPNN(nn.Module):
         alpha: α, the weight of the MLP partner. (default: ``0.2``)
         dropout: share of H^(1) dropped in training. (default: ``0.5``)
         input_dropout: share of X dropped in training. (default: ``0.5``)
+        normalize: whether every row of x is divided by its sum first. (default: ``False``)
     """
 
     def __init__(
@@ -105,8 +107,12 @@ class GPNN(nn.Module):
         alpha: float = 0.2,
         dropout: float = 0.5,
         input_dropout: float = 0.5,
+        normalize: bool = False,
     ) -> None:
         super().__init__()
+        for name, size in zip(("in", "hidden", "out"), (in_channels, hidden_channels, out_channels), strict=True):
+            if size < 1:
+                raise InputError(f"{name}_channels = {size}: must be 1 or more")
         for name, value in (("alpha", alpha), ("dropout", dropout), ("input_dropout", input_dropout)):
             if not 0 <= value <= 1:
                 raise InputError(f"{name} = {value}: must lie between 0 and 1")
@@ -114,7 +120,7 @@ class GPNN(nn.Module):
             raise InputError(f"num_steps = {num_steps}: the number of propagation steps must be 0 or more")
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_steps, self.alpha = num_steps, alpha
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout, self.input_dropout, self.normalize = dropout, input_dropout, normalize
         self.weight1 = nn.Parameter(torch.empty(in_channels, hidden_channels))
         self.weight2 = nn.Parameter(torch.empty(hidden_channels, out_channels))
         self._features, self._propagation = _Latest(_as_features), _Latest(_as_propagation)
@@ -136,7 +142,7 @@ class GPNN(nn.Module):
         """
         propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps)
         return forward(
-            self._features(x),
+            self._features(x, self.normalize),
             self.weight1,
             self.weight2,
             propagate,
@@ -179,7 +185,8 @@ class _Latest:
         return {"prepare": self.prepare, "tensor": None, "key": ()}
 
 
-def _as_features(x: Tensor) -> Tensor | SparseMatrix:
+def _as_features(x: Tensor, normalize: bool) -> Tensor | SparseMatrix:
+    x = row_normalized(x) if normalize else x
     return x if x.layout == torch.strided else SparseMatrix(x.to_sparse_csr())
 
 

@@ -33,15 +33,17 @@ def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor 
 def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: float | Tensor = 2.0) -> Tensor:
     r"""Eq. 16: L_rt = T²/(nC) Σ_ij p_ij (ln p_ij − ln q_ij).
 
-    p = softmax(H^φ1 / T) is the opinion of the MLP partner, q = softmax(H^φ2 / T) that of the graph branch.
+    p = softmax(H^φ1 / T) is the opinion of the MLP partner, q = softmax(H^φ2 / T) that of the graph branch. T is a
+    number, or a tensor [..., 1, 1] where every replica has its own.
     """
     if not isinstance(temperature, Tensor) and temperature <= 0:
         raise InputError(f"temperature = {temperature}: must be greater than 0")
     log_p = (mlp_logits / temperature).log_softmax(-1)
     log_q = (gcn_logits / temperature).log_softmax(-1)
     divergence = (log_p.exp() * (log_p - log_q)).mean((-2, -1))
-    scale = temperature.reshape(divergence.shape) if isinstance(temperature, Tensor) else temperature
-    return divergence * scale**2
+    if isinstance(temperature, Tensor) and temperature.dim():
+        temperature = temperature.reshape(divergence.shape)
+    return divergence * temperature**2
 
 
 def consistency_loss(
@@ -110,8 +112,8 @@ def consistency_score(
 
 
 def _inverse_root(square: Tensor) -> Tensor:
-    """1 / √s, and 1 for s = 0: a zero row stays zero, with a finite gradient."""
-    return square.masked_fill(square == 0, 1).rsqrt()
+    """1 / √s, and 1 for a row shorter than 1e-12: it counts as zero and stays so, with a finite gradient."""
+    return square.masked_fill(square < 1e-24, 1).rsqrt()
 
 
 def _rows(H: Tensor, index: Tensor) -> Tensor:

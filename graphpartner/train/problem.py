@@ -9,7 +9,8 @@ from torch_geometric.data import Data
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import neighbor_mean, with_values
+from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.graph.features import row_normalized
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.settings import Settings
@@ -53,7 +54,7 @@ def prepare(data: Data, settings: Settings, device: torch.device, replicas: int 
     n = data.num_nodes
     attribute = None
     if settings.beta < 1:
-        attribute = attribute_graph(data.x, data.edge_index, settings.k, settings.threshold)
+        attribute = attribute_graph(data.x, data.edge_index, settings.k, settings.threshold, device=device)
     A_en = enhanced_adjacency(attribute, data.edge_index, n, settings.beta, data.get("edge_weight"))
     neighbors = None
     if settings.positives == "neighbors":
@@ -65,15 +66,9 @@ def prepare(data: Data, settings: Settings, device: torch.device, replicas: int 
 
 def features(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tensor:
     """X in the form the settings ask for, sparse where that is faster."""
-    csr = x.to_sparse_csr() if x.layout == torch.strided else x
-    csr = csr.to(torch.float32)
+    csr = x.to(device, torch.float32).to_sparse_csr()
     if form == "row":
-        counts = csr.crow_indices().diff()
-        row = torch.repeat_interleave(torch.arange(csr.shape[0]), counts)
-        total = torch.zeros(csr.shape[0]).index_add_(0, row, csr.values())
-        values = csr.values() / total.masked_fill(total == 0, 1)[row]
-        csr = with_values(csr, values)
-    csr = csr.to(device)
+        csr = row_normalized(csr)
     dense = csr.values().numel() >= SPARSE_BELOW[device.type] * csr.shape[0] * csr.shape[1]
     return csr.to_dense() if dense else SparseMatrix(csr)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 import tempfile
 from dataclasses import dataclass
@@ -129,6 +130,7 @@ class Runs:
             settings.alpha,
             settings.dropout,
             settings.input_dropout,
+            normalize=settings.features == "row",
         )
         with torch.no_grad():
             model.weight1.copy_(self.weight1[run])
@@ -159,7 +161,7 @@ class Runs:
         return {
             "seeds": self.seeds,
             "settings": [each.asdict() for each in self.settings],
-            "val_loss": self.val_loss.tolist(),
+            "val_loss": [loss if math.isfinite(loss) else None for loss in self.val_loss.tolist()],
             "best_epoch": self.best_epoch.tolist(),
             "epochs": self.epochs.tolist(),
             "plan": self.problem.propagate.explain(),

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graphpartner.errors import InputError
@@ -123,9 +124,9 @@ def _checked(item: "dataclasses.Field[Any]", kind: Any, value: Any) -> Any:
         if not isinstance(value, bool):
             raise InputError(f"{item.name} = {value!r}: must be true or false")
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind is int and value % 1 != 0):
+    if isinstance(value, bool) or not isinstance(value, Real) or (kind is int and float(value) % 1 != 0):
         raise InputError(f"{item.name} = {value!r}: must be {_named(kind)}")
     low, high = item.metadata["low"], item.metadata["high"]
-    if not low <= value <= high:
+    if not low <= float(value) <= high:
         raise InputError(f"{item.name} = {value}: must lie between {low:g} and {high:g}")
     return kind(value)

@@ -1,5 +1,6 @@
 """Train GPNN with many seeds: the replicas in batches, each until all of its runs have stopped."""
 
+import copy
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -51,6 +52,7 @@ def train(
     each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
     _check_settings(each, len(seeds))
     check_graph(data, require=("y", "train_mask", "val_mask"))
+    data = copy.copy(data).cpu()  # a shallow copy: the caller's graph stays where it is
     place = pick_device(device)
     batch_size = batch_size or plan_batch(data, each[0], len(seeds), place)
     problem = prepare(data, each[0], place, batch_size)
@@ -142,7 +144,7 @@ class _Tally:
 
     def add(self, amount: int) -> None:
         with self.lock:
-            self.done += amount
+            self.done = min(self.total, self.done + amount)  # a batch tried again is counted again
             self.progress(self.done, self.total)
 
 
@@ -162,7 +164,10 @@ def pick_device(device: str | torch.device) -> torch.device:
     """The device of that name; ``"auto"`` is a GPU where there is one."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    place = torch.device(device)
+    try:
+        place = torch.device(device)
+    except RuntimeError:
+        raise InputError(f"device = {device}: must be auto, cpu or cuda") from None
     if place.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device = {device}: no GPU was found; use cpu or auto")
     return place
