@@ -20,7 +20,7 @@ from graphpartner.enhance.features import Features
 from graphpartner.enhance.threads import ranges
 from graphpartner.enhance.ties import TOLERANCE, Rule
 from graphpartner.enhance.top import largest_of_each_row
-from graphpartner.graph.adjacency import to_torch
+from graphpartner.graph.adjacency import csr, to_torch
 
 SPARSE_BELOW = 0.02  # share of non-zeros under which X Xᵀ is cheaper as a sparse-times-dense product
 BYTES_PER_PAIR = 72  # of a block: reach, products, screen, and the pairs gathered from them
@@ -138,4 +138,4 @@ def joined(blocks: list[TorchBlock], num_nodes: int, device: torch.device) -> Te
         columns[at : at + block.columns.numel()] = block.columns
         values[at : at + block.columns.numel()] = block.values
         at += block.columns.numel()
-    return torch.sparse_csr_tensor(starts, columns, values, size=(num_nodes, num_nodes))
+    return csr(starts, columns, values, (num_nodes, num_nodes))

@@ -18,7 +18,7 @@ from graphpartner.enhance.threads import in_order, num_threads, ranges
 from graphpartner.enhance.ties import Rule
 from graphpartner.enhance.top import largest_of_each_row
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import adjacency
+from graphpartner.graph.adjacency import adjacency, csr
 from graphpartner.progress import Progress, silent
 
 SAMPLE = 64  # rows looked at before a join whose result might not fit
@@ -158,7 +158,7 @@ def run_join(
         blocks = in_order(lambda start, stop: _prune(task(start, stop), top), ranges(n, _rows_of_task(n)))
     starts, columns, values = (mirrored if choice.symmetric else joined)(watch(blocks), n)
     crow, col, value = (torch.from_numpy(part).to(place) for part in (starts, columns, values))
-    return torch.sparse_csr_tensor(crow, col, value, size=(n, n))
+    return csr(crow, col, value, (n, n))
 
 
 def _rows_of_task(n: int) -> int:

@@ -8,7 +8,7 @@ from scipy import sparse
 from torch import Tensor
 
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import normalized_adjacency, to_scipy, to_torch
+from graphpartner.graph.adjacency import normalized_adjacency, to_scipy, to_torch, with_values
 
 
 def enhanced_adjacency(
@@ -38,7 +38,7 @@ def enhanced_adjacency(
     check_beta(beta)
     P = normalized_adjacency(edge_index, num_nodes, edge_weight, dtype=torch.float64)
     if beta == 1:
-        return torch.sparse_csr_tensor(P.crow_indices(), P.col_indices(), P.values().to(torch.float32), size=P.shape)
+        return with_values(P, P.values().to(torch.float32))
     if attribute is None:
         raise InputError(f"attribute may be None only where beta is 1, got beta = {beta!r}")
     if tuple(attribute.shape) != (num_nodes, num_nodes):

@@ -51,7 +51,7 @@ def load_arrays(content: bytes, file: str, names: list[str]) -> dict[str, NDArra
             missing = [name for name in names if name not in npz.files]
             arrays = {name: npz[name] for name in names if name not in missing}
     except Exception as error:  # a damaged archive can raise anything
-        raise InputError(f"{file} cannot be read as an npz file of plain arrays ({error}); restore it.") from error
+        raise InputError(f"{file} cannot be read as an npz file of plain arrays; restore it.") from error
     if missing:
         raise InputError(f"{file} lacks the array {missing[0]}; it must hold {', '.join(names)}.")
     for name, array in arrays.items():

@@ -12,9 +12,9 @@ def kernels(device: str) -> ModuleType | None:
     None where it is not installed; then plain torch does the same.
     """
     if device == "cpu" and find_spec("numba"):
-        from graphpartner.train import cpu_kernels
+        from graphpartner.train import numba_kernels
 
-        return cpu_kernels
+        return numba_kernels
     if device == "cuda" and find_spec("triton"):
         from graphpartner.train import triton_kernels
 

@@ -5,7 +5,6 @@ import io
 import json
 import math
 import os
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graphpartner.graph.packed import write_atomically
 from graphpartner.model.gpnn import GPNN, forward
 from graphpartner.train.batch import HISTORY
 from graphpartner.train.problem import Problem
@@ -155,7 +155,9 @@ class Runs:
             "history.csv": self._curves().encode(),
             "runs.json": json.dumps(self._summary() | (about or {}), indent=2).encode(),
         }
-        return [_write(folder / name, content) for name, content in contents.items()]
+        for name, content in contents.items():
+            write_atomically(folder / name, content)
+        return [folder / name for name in contents]
 
     def _summary(self) -> dict[str, Any]:
         return {
@@ -187,12 +189,3 @@ class Runs:
             for epoch, row in enumerate(zip(*(curves[name] for name in HISTORY), strict=True)):
                 writer.writerow([seed, epoch, *(f"{value:.6g}" for value in row)])
         return table.getvalue()
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Write a file that is there whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.write(content)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
-    return path

@@ -1,4 +1,4 @@
-"""The compiled GPU loops of training, in Triton: the twins of :mod:`graphpartner.train.cpu_kernels`.
+"""The compiled GPU loops of training, in Triton: the twins of :mod:`graphpartner.train.numba_kernels`.
 
 Imported only where there is a GPU. Hidden states lie in memory as [n, R, h], weights as [R, d, h].
 """
