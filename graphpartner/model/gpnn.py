@@ -12,6 +12,7 @@ from graphpartner.graph.adjacency import normalized_adjacency, with_values
 from graphpartner.graph.features import row_normalized
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
+from graphpartner.model.thin_product import times
 
 Drop = Callable[[Any], Any]
 
@@ -62,22 +63,15 @@ def forward(
     """
     hidden = torch.relu(drop_input(X) @ weight1)  # Eq. 10
     initial = drop_hidden(hidden)
-    mlp_logits = _times(initial if drop_partner is None else drop_partner(hidden), weight2)  # Eq. 11
+    mlp_logits = times(initial if drop_partner is None else drop_partner(hidden), weight2)  # Eq. 11
     if smooth:
         smoothed = propagate(initial)  # Eq. 12
-        gcn_logits = _times(smoothed, weight2)  # Eq. 13
+        gcn_logits = times(smoothed, weight2)  # Eq. 13
     else:
         smoothed = initial
-        gcn_logits = propagate(mlp_logits if drop_partner is None else _times(initial, weight2))
+        gcn_logits = propagate(mlp_logits if drop_partner is None else times(initial, weight2))
     logits = alpha * mlp_logits + (1 - alpha) * gcn_logits  # Eq. 14
     return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
-
-
-def _times(H: Tensor, weight: Tensor) -> Tensor:
-    """H W for any number of replicas; for one of them not as a batch, which is slow on a CPU."""
-    if H.dim() == 3 and H.shape[0] == 1:
-        return (H[0] @ weight[0])[None]
-    return H @ weight
 
 
 class GPNN(nn.Module):

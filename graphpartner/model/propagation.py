@@ -22,6 +22,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import csr
+from graphpartner.model.node_order import PAYS_FROM, in_close_order
 from graphpartner.model.sparse import SparseMatrix, fold, unfold
 from graphpartner.model.spmm import spmm_power
 
@@ -92,7 +93,13 @@ class Propagation:
             return unfold(self.power.to(H.dtype) @ fold(H), H.shape)
         if self.plan.name == "blocks":
             return unfold(_Blocks.apply(fold(H), self), H.shape)
-        return self.matrix.power(H, self.num_steps)
+        return self.steps_matrix.power(H, self.num_steps)
+
+    @cached_property
+    def steps_matrix(self) -> SparseMatrix:
+        """A_en for the plan ``"steps"``: on a CPU, if it is large, in an order that keeps neighbours close."""
+        on_cpu = self.matrix.csr.device.type == "cpu"
+        return in_close_order(self.matrix) if on_cpu and self.matrix.shape[0] >= PAYS_FROM else self.matrix
 
     @cached_property
     def power(self) -> Tensor:

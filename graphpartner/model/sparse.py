@@ -1,7 +1,7 @@
 """A fixed sparse matrix that multiplies differentiable dense ones, with its transpose kept for the backward pass.
 
 PyTorch's own CSR product sorts the transpose anew in every backward pass; storing it once makes backward as
-cheap as forward. On a CPU with numba the product runs in :mod:`graphpartner.model.spmm`, row-parallel.
+cheap as forward.
 """
 
 from functools import cached_property
@@ -20,10 +20,15 @@ class SparseMatrix:
 
     ``M @ H`` takes H of shape [..., m, c] and returns [..., n, c]; leading (replica) dimensions are folded into
     columns, so that a hundred replicas cost one wide product.
+
+    Args:
+        matrix: M, with rows and columns in the order given by ``order``.
+        order: for a square M, which row of H each row and column stands for; None is as they come.
     """
 
-    def __init__(self, matrix: Tensor) -> None:
+    def __init__(self, matrix: Tensor, order: Tensor | None = None) -> None:
         self.csr = matrix
+        self.order = order
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,7 +63,8 @@ class SparseMatrix:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":
         """The same matrix elsewhere, or in another precision."""
-        return SparseMatrix(self.csr.to(device=device, dtype=dtype))
+        order = None if self.order is None else self.order.to(device=device)
+        return SparseMatrix(self.csr.to(device=device, dtype=dtype), order)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, nnz={self.nnz})"
@@ -70,11 +76,11 @@ class _Power(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, matrix: SparseMatrix, steps: int) -> Tensor:
         ctx.matrix, ctx.steps = matrix, steps
-        return spmm_power(matrix.csr, H, steps)
+        return spmm_power(matrix.csr, H, steps, matrix.order)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return spmm_power(ctx.matrix.transpose, gradient, ctx.steps), None, None
+        return spmm_power(ctx.matrix.transpose, gradient, ctx.steps, ctx.matrix.order), None, None
 
 
 def fold(H: Tensor) -> Tensor:

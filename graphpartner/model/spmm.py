@@ -11,16 +11,23 @@ from torch import Tensor
 NARROW = 32
 
 
-def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
-    """csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1."""
+def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None = None) -> Tensor:
+    """csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1.
+
+    ``order`` says which row of H each row and column of the matrix stands for; None is as they come.
+    """
     H = H.contiguous()
-    if steps and ((H.is_cuda and H.dtype == torch.float32) or (H.device.type == "cpu" and H.shape[1] >= NARROW)):
-        compiled = kernels(H.device.type)
-        if compiled is not None:
-            return compiled.spmm_power(csr, H, steps)
-    for _ in range(steps):
-        H = csr @ H
-    return H
+    compiled = kernels(H.device.type)
+    if steps and compiled is not None and H.device.type == "cpu" and H.shape[1] >= NARROW:
+        return compiled.spmm_power(csr, H, steps, torch.empty(0, dtype=torch.int64) if order is None else order)
+    if order is not None:
+        H = H[order]
+    if steps and compiled is not None and H.is_cuda and H.dtype == torch.float32:
+        H = compiled.spmm_power(csr, H, steps)
+    else:
+        for _ in range(steps):
+            H = csr @ H
+    return H if order is None else torch.empty_like(H).index_copy_(0, order, H)
 
 
 @cache
