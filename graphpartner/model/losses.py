@@ -7,6 +7,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.model.divergence import divergence
 from graphpartner.model.row_products import row_products
 from graphpartner.model.sparse import SparseMatrix
 
@@ -38,12 +39,10 @@ def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: floa
     """
     if not isinstance(temperature, Tensor) and temperature <= 0:
         raise InputError(f"temperature = {temperature}: must be greater than 0")
-    log_p = (mlp_logits / temperature).log_softmax(-1)
-    log_q = (gcn_logits / temperature).log_softmax(-1)
-    divergence = (log_p.exp() * (log_p - log_q)).mean((-2, -1))
+    loss = divergence(mlp_logits / temperature, gcn_logits / temperature).mean(-1) / mlp_logits.shape[-1]
     if isinstance(temperature, Tensor) and temperature.dim():
-        temperature = temperature.reshape(divergence.shape)
-    return divergence * temperature**2
+        temperature = temperature.reshape(loss.shape)
+    return loss * temperature**2
 
 
 def consistency_loss(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numba
 import numpy as np
-import torch
 from torch import Tensor
 
 # Columns of a block: fewer leave too little to vectorise, more leave the cache.

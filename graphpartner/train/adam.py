@@ -21,16 +21,15 @@ class Adam:
         self.weight, self.rate, self.decay = weight, rate, decay
         self.mean, self.square = torch.zeros_like(weight), torch.zeros_like(weight)
         self.steps = torch.zeros(1, dtype=torch.float64, device=weight.device)  # on the device, to be part of a program
-        self._betas = torch.tensor(BETAS, dtype=torch.float64, device=weight.device)
 
     def step(self, gradient: Tensor) -> None:
         """One update by this gradient, [R, rows, columns]."""
         self.steps += 1
-        corrections = (1 - self._betas**self.steps).float()
         if (compiled := kernels(self.weight.device.type)) is not None:
             state = (self.weight, gradient, self.mean, self.square, self.rate, self.decay)
-            compiled.adam(*state, corrections, BETAS, EPSILON)
+            compiled.adam(*state, self.steps, BETAS, EPSILON)
             return
+        corrections = [(1 - beta**self.steps).float() for beta in BETAS]
         rate, decay = self.rate[:, None, None], self.decay[:, None, None]
         gradient = gradient + decay * self.weight
         self.mean.lerp_(gradient, 1 - BETAS[0])

@@ -1,6 +1,6 @@
 """R replicas of one problem, trained as one program."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from graphpartner.model.losses import cross_entropy
 from graphpartner.model.objective import Objective, objective
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
-from graphpartner.train.dropout import Dropout
+from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.problem import Labelled, Problem
 from graphpartner.train.settings import PER_REPLICA, Settings
 
@@ -23,14 +23,25 @@ class Replicas:
 
     settings: dict[str, Tensor]
     keys: dict[str, Tensor]
+    """of every stream, [epochs, R, 2]"""
+    negatives: Tensor
+    """Ω of every epoch, [epochs, R, τ]"""
     train: Labelled
     val: Labelled
+    _rates: dict[str, Rate] = field(default_factory=dict)
+
+    def rate(self, name: str) -> Rate:
+        """A dropout rate of every replica; what follows from it is computed once."""
+        if name not in self._rates:
+            self._rates[name] = Rate(self.settings[name])
+        return self._rates[name]
 
     def keep(self, replicas: Tensor) -> "Replicas":
         """These replicas alone."""
         return Replicas(
             {name: value[replicas] for name, value in self.settings.items()},
             {name: value[:, replicas] for name, value in self.keys.items()},
+            self.negatives[:, replicas],
             self.train.of(replicas),
             self.val.of(replicas),
         )
@@ -54,17 +65,19 @@ class Batch:
         device = train.index.device
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
-        # the first epoch's key of the weight streams draws the initial weights
-        epochs = {stream: 1 if stream.startswith("weight") else self.shared.epochs for stream in draws.STREAMS}
+        epochs = self.shared.epochs
         self.replicas = Replicas(
             {name: torch.tensor(value, dtype=torch.float32, device=device) for name, value in values.items()},
-            {stream: draws.keys(seeds, stream, count).to(device) for stream, count in epochs.items()},
+            {stream: draws.keys(seeds, stream, epochs).to(device) for stream in ("input", "hidden", "partner")},
+            draws.choices(draws.keys(seeds, "negatives", epochs), self.shared.num_negatives, problem.num_nodes).to(
+                device
+            ),
             train,
             val,
         )
         width, classes = self.shared.hidden_channels, problem.num_classes
-        weight1 = draws.glorot(self.replicas.keys["weight1"][0], problem.X.shape[1], width)
-        weight2 = draws.glorot(self.replicas.keys["weight2"][0], width, classes)
+        weight1 = draws.glorot(draws.keys(seeds, "weight1", 1)[0].to(device), problem.X.shape[1], width)
+        weight2 = draws.glorot(draws.keys(seeds, "weight2", 1)[0].to(device), width, classes)
         rate, decay1, decay2 = (self.replicas.settings[name] for name in ("lr", "decay1", "decay2"))
         self.optimizers = (Adam(weight1, rate, decay1), Adam(weight2, rate, decay2))
         self.drops_input = max(each.input_dropout for each in settings) > 0
@@ -94,7 +107,6 @@ class Batch:
     def objective(self, weights: tuple[Tensor, Tensor]) -> Objective:
         """Eq. 19 for every replica, with this epoch's dropout and negatives."""
         of, shared = self.replicas.settings, self.shared
-        negatives = draws.choices(self.key("negatives"), shared.num_negatives, self.problem.num_nodes)
         return objective(
             self.training_output(weights),
             self.replicas.train.index,
@@ -104,7 +116,7 @@ class Batch:
             lambda_cs=of["lambda_cs"],
             temperature=of["temperature"][:, None, None],
             margin=of["margin"],
-            negatives=negatives,
+            negatives=self.replicas.negatives.index_select(0, self.epoch)[0],
             score=shared.score,
             neighbors=self.problem.neighbors,
             contrast=self.contrasts,
@@ -112,15 +124,14 @@ class Batch:
 
     def training_output(self, weights: tuple[Tensor, Tensor]) -> Output:
         """The forward pass of one epoch, with its dropout."""
-        of = self.replicas.settings
         drop: dict[str, Drop] = {}
         if self.drops_input:
-            drop["drop_input"] = Dropout(self.key("input"), of["input_dropout"]).input
+            drop["drop_input"] = Dropout(self.key("input"), self.replicas.rate("input_dropout")).input
         if self.drops_hidden:
-            drop["drop_hidden"] = Dropout(self.key("hidden"), of["dropout"]).hidden
+            drop["drop_hidden"] = Dropout(self.key("hidden"), self.replicas.rate("dropout")).hidden
             if self.shared.separate_dropout:
-                drop["drop_partner"] = Dropout(self.key("partner"), of["dropout"]).hidden
-        alpha = of["alpha"][:, None, None]
+                drop["drop_partner"] = Dropout(self.key("partner"), self.replicas.rate("dropout")).hidden
+        alpha = self.replicas.settings["alpha"][:, None, None]
         weight1, weight2 = weights
         return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
 

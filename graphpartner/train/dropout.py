@@ -1,6 +1,7 @@
 """Dropout by counter-based draws: every replica drops what its own seed says."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,36 +14,42 @@ from graphpartner.train.kernels import kernels
 
 
 @dataclass(frozen=True)
-class Dropout:
-    """Which entries to drop, for R replicas and one epoch.
+class Rate:
+    """How much each of R replicas drops, and what follows from it: computed once, used every epoch."""
 
-    ``key`` int32 [R, 2] and ``rate`` float32 [R]; an entry survives with probability 1 − rate and is scaled by
-    1 / (1 − rate).
-    """
-
-    key: Tensor
     rate: Tensor
 
-    @property
+    @cached_property
     def below(self) -> Tensor:
         """A draw below this keeps its entry, int32 [R]."""
         return keep_below(1 - self.rate.double())
 
-    @property
+    @cached_property
     def scale(self) -> Tensor:
         """1 / (1 − rate), float32 [R]; 0 where everything is dropped."""
         keep = 1 - self.rate
         return torch.where(keep > 0, 1 / keep.clamp(min=1e-30), 0)
 
+
+@dataclass(frozen=True)
+class Dropout:
+    """Which entries to drop, for R replicas and one epoch.
+
+    ``key`` is int32 [R, 2]; an entry survives with probability 1 − rate and is scaled by 1 / (1 − rate).
+    """
+
+    key: Tensor
+    rate: Rate
+
     @property
     def draws(self) -> tuple[Tensor, Tensor, Tensor]:
         """What a compiled loop needs to know."""
-        return self.key, self.below, self.scale
+        return self.key, self.rate.below, self.rate.scale
 
     def mask(self, counter: Tensor, replica: int | slice = slice(None)) -> Tensor:
         """0 or ``scale`` for every counter: [R, m], or [m] for one replica."""
-        kept = bits(self.key[replica], counter) < self.below[replica, ..., None]
-        return kept * self.scale[replica, ..., None]
+        kept = bits(self.key[replica], counter) < self.rate.below[replica, ..., None]
+        return kept * self.rate.scale[replica, ..., None]
 
     def hidden(self, H: Tensor) -> Tensor:
         """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""

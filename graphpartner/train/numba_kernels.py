@@ -46,12 +46,13 @@ def adam(
     square: Tensor,
     rate: Tensor,
     decay: Tensor,
-    corrections: Tensor,
+    steps: Tensor,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
-    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``corrections`` [2]."""
-    constants = (np.float32(constant) for constant in (*corrections.tolist(), *betas, epsilon))
+    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``steps`` [1]."""
+    corrections = (1 - beta ** float(steps) for beta in betas)
+    constants = (np.float32(constant) for constant in (*corrections, *betas, epsilon))
     _adam(*_arrays(W, G.contiguous(), mean, square, rate, decay), *constants)
 
 

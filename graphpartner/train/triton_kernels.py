@@ -3,6 +3,7 @@
 Imported only where there is a GPU. Hidden states lie in memory as [n, R, h], weights as [R, d, h].
 """
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -200,11 +201,12 @@ def adam(
     square: Tensor,
     rate: Tensor,
     decay: Tensor,
-    corrections: Tensor,
+    steps: Tensor,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
-    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``corrections`` [2]."""
+    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``steps`` [1]."""
+    corrections = torch.cat([1 - beta**steps for beta in betas]).float()
     block, size = 1024, W[0].numel()
     grid = (triton.cdiv(W.numel(), block),)
     _adam[grid](W, G.contiguous(), mean, square, rate, decay, corrections, size, W.numel(), *betas, epsilon, block)

@@ -4,7 +4,7 @@ import torch
 
 from graphpartner.train import draws
 from graphpartner.train.batch import Batch, accuracy
-from graphpartner.train.dropout import Dropout
+from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.problem import Labelled, labelled, prepare
 from graphpartner.train.settings import Settings
 from tests.dense import assert_near, dense_consistency, dense_cross_entropy, dense_forward, dense_rectification
@@ -48,7 +48,7 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
         W1, W2 = (weight[r].double().numpy() for weight in together.weights)
 
         def mask(stream: str, rate: float, shape: tuple[int, ...], seed: int = seed) -> np.ndarray:
-            drop = Dropout(draws.keys([seed], stream, 1)[0], torch.tensor([rate]))
+            drop = Dropout(draws.keys([seed], stream, 1)[0], Rate(torch.tensor([rate])))
             return drop.mask(draws.counters(int(np.prod(shape))), 0).reshape(shape).double().numpy()
 
         X = data.x.double().numpy()

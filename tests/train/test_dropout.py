@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
-from graphpartner.train.dropout import Dropout
+from graphpartner.train.dropout import Dropout, Rate
 from tests.dense import assert_near, to_csr
 from tests.model.conftest import take_kernels_away
 from tests.train.test_draws import bits_of, key_of
@@ -17,7 +17,7 @@ RATES = (0.0, 0.3, 0.5, 0.9, 1.0)
 def dropout(
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4), rates: tuple[float, ...] = RATES, stream: str = "hidden"
 ) -> Dropout:
-    return Dropout(draws.keys(list(seeds), stream, 1)[0], torch.tensor(rates))
+    return Dropout(draws.keys(list(seeds), stream, 1)[0], Rate(torch.tensor(rates)))
 
 
 def expected_mask(seed: int, rate: float, rows: int, columns: int, stream: str = "hidden") -> np.ndarray:

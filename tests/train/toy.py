@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.train import draws
-from graphpartner.train.dropout import Dropout
+from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.settings import Settings
 from tests.enhance.oracle import attribute_oracle
 
@@ -89,7 +89,7 @@ def slow_train(data: Data, settings: Settings, seed: int) -> SlowRun:
         if rate == 0:
             return M
         key = draws.keys([seed], stream, settings.epochs)[epoch]
-        mask = Dropout(key, torch.tensor([rate])).mask(draws.counters(M.numel()), 0)
+        mask = Dropout(key, Rate(torch.tensor([rate]))).mask(draws.counters(M.numel()), 0)
         return M * mask.reshape(M.shape).double()
 
     def cross_entropy(logits: Tensor, nodes: Tensor) -> Tensor:
