@@ -1,4 +1,4 @@
-"""The command-line door: ``gpnn train``, ``gpnn data``, ``gpnn inspect``."""
+"""The command-line door: ``gpnn train``, ``gpnn data``, ``gpnn inspect``, ``gpnn bench``."""
 
 import dataclasses
 import json
@@ -6,14 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.table import Table
 from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
+
+# Typer brings its own Click since 0.29; before that its errors were Click's.
+UsageError: type[Exception] = getattr(typer, "TyperException", None) or import_module("click").ClickException
 
 if TYPE_CHECKING:
     from graphpartner.train.runs import Runs
@@ -129,6 +132,7 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
     """List the graphs: statistics, source, licence, and whether each is here."""
     from graphpartner.graph.catalogue import CATALOGUE
     from graphpartner.graph.datasets import locate
+    from graphpartner.report.catalogue import catalogue_page
     from graphpartner.report.terminal import show
 
     found = [(entry, locate(name, root)) for name, entry in CATALOGUE.items()]
@@ -139,25 +143,8 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
         ]
         print(json.dumps(rows))
         return
-    table = Table("graph", *("nodes", "edges", "features", "classes", "isolated"), "here", box=None, pad_edge=False)
-    for column in table.columns[1:6]:
-        column.justify = "right"
-    words = {"root": "yes", "cache": "in cache", "download": "no"}
-    for entry, location in found:
-        counts = (entry.num_nodes, entry.num_edges, entry.num_features, entry.num_classes, entry.num_isolated)
-        table.add_row(entry.name, *(f"{count:,}" for count in counts), words.get(location.kind, location.kind))
-    show(table)
-    for source, licence in dict.fromkeys((entry.source, entry.licence) for entry, _ in found):
-        names = ", ".join(entry.name for entry, _ in found if entry.source == source)
-        show(f"\n{names}\n  published under the {licence} licence at\n  {source}")
-    kinds = {location.kind for _, location in found}
-    if "download" in kinds:
-        show("\nA graph that is not here is downloaded when it is first used; --data ROOT takes it from a folder.")
-    if "missing" in kinds:
-        show("")
-    for entry, location in found:
-        if location.kind == "missing":
-            show(f"{entry.name} is missing {location.path}")
+    for part in catalogue_page(found):
+        show(part)
 
 
 @app.command()
@@ -169,9 +156,8 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
-    from graphpartner.enhance.memory import readable
     from graphpartner.report.inspection import inspect_graph
-    from graphpartner.report.terminal import bullets, duration, facts, show
+    from graphpartner.report.terminal import bullets, facts, show
 
     loaded = _with_split(graph, root, [0])
     mask = loaded.train_mask if loaded.train_mask.dim() == 1 else loaded.train_mask[0]
@@ -179,28 +165,32 @@ def inspect(
     if as_json:
         print(json.dumps(found.asdict()))
         return
-    counts, plan = found.statistics, found.plan
-    density = f"{counts.feature_density:.2%} of them not zero, {counts.num_empty:,} nodes with none"
-    homophily = "no edge joins two training nodes"
-    if found.homophily is not None:
-        homophily = f"{found.homophily:.0%} of the {found.homophily_edges:,} edges between training nodes"
-    show(
-        facts(
-            [
-                ("nodes", f"{counts.num_nodes:,}, {counts.num_isolated:,} without an edge"),
-                ("edges", f"{counts.num_edges:,} undirected"),
-                ("features", f"{counts.num_features:,}, {density}"),
-                ("classes", f"{counts.num_classes}, {counts.num_unlabelled:,} nodes without a label"),
-                ("homophily", homophily),
-                ("enhancement", f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {k} hops"),
-                ("  keeps", f"{plan.kept:,.0f} ± {plan.kept_error:,.0f} of them, of cosine {threshold:g} or more"),
-                ("  size", f"{readable(plan.output_bytes)}, working memory {readable(plan.working_bytes)}"),
-                ("  time", f"about {duration(plan.seconds)}"),
-                ("  kernel", f"{plan.kernel}: {plan.choice.why}"),
-            ]
-        ),
-        bullets(found.advice),
-    )
+    show(facts(found.facts()), bullets(found.advice))
+
+
+@app.command()
+def bench(
+    suite: Annotated[str, typer.Option(help="cpu, cuda, join or scale")] = "cpu",
+    file: Annotated[Path | None, typer.Option("--json", help="write the results there", metavar="FILE")] = None,
+    root: DataOption = None,
+    page: Annotated[
+        Path | None, typer.Option(help="also write a Markdown page from all bench-*.json beside FILE", metavar="FILE")
+    ] = None,
+) -> None:
+    """Measure how fast it is: ratios against plain peers in the same run, bars, floors."""
+    from graphpartner.bench.suites import machine, run_suite
+    from graphpartner.graph.packed import write_atomically
+    from graphpartner.report.performance import line, write_page
+    from graphpartner.report.terminal import progress, show
+
+    folder = _output_folder(file.parent) if file else None
+    with progress(f"measuring {suite}") as tell:
+        measured = run_suite(suite, root, tell=lambda row: show(line(row)), progress=tell)
+    content = {"suite": suite, "machine": machine(), "results": [row.asdict() for row in measured]}
+    if file:
+        write_atomically(file, json.dumps(content, indent=1).encode())
+    if page and folder:
+        write_page(folder, page)
 
 
 def _parsed(changes: list[str] | None) -> dict[str, Any]:
@@ -271,7 +261,7 @@ def main() -> None:
             _end("stopped", STOPPED)
     except InputError as error:
         _end(str(error), 2)
-    except typer.TyperException as error:  # an unknown command or option, a value that is no number
+    except UsageError as error:  # an unknown command or option, a value that is no number
         context = getattr(error, "ctx", None)
         message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
         _end(f"{message}; see {context.command_path if context else 'gpnn'} --help", 2)

@@ -13,6 +13,7 @@ from graphpartner.enhance.quality import PairRate, new_pair_rate
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import check_graph
 from graphpartner.graph.statistics import GraphStatistics, graph_statistics
+from graphpartner.report.terminal import duration
 
 FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
 
@@ -21,6 +22,8 @@ FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
 class Inspection:
     """What :func:`inspect_graph` found; labels outside the training nodes were not looked at."""
 
+    k: int
+    threshold: float
     statistics: GraphStatistics
     homophily: float | None
     """Share of edges between training nodes that join the same class; None without such an edge."""
@@ -32,6 +35,26 @@ class Inspection:
     chance: float
     """The rate that random pairs of training nodes would have."""
     advice: list[str]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values for a person."""
+        counts, plan = self.statistics, self.plan
+        density = f"{counts.feature_density:.2%} of them not zero, {counts.num_empty:,} nodes with none"
+        homophily = "no edge joins two training nodes"
+        if self.homophily is not None:
+            homophily = f"{self.homophily:.0%} of the {self.homophily_edges:,} edges between training nodes"
+        return [
+            ("nodes", f"{counts.num_nodes:,}, {counts.num_isolated:,} without an edge"),
+            ("edges", f"{counts.num_edges:,} undirected"),
+            ("features", f"{counts.num_features:,}, {density}"),
+            ("classes", f"{counts.num_classes}, {counts.num_unlabelled:,} nodes without a label"),
+            ("homophily", homophily),
+            ("enhancement", f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {self.k} hops"),
+            ("  keeps", f"{plan.kept:,.0f} ± {plan.kept_error:,.0f} of them, of cosine {self.threshold:g} or more"),
+            ("  size", f"{readable(plan.output_bytes)}, working memory {readable(plan.working_bytes)}"),
+            ("  time", f"about {duration(plan.seconds)}"),
+            ("  kernel", f"{plan.kernel}: {plan.choice.why}"),
+        ]
 
     def asdict(self) -> dict[str, Any]:
         """For a JSON file, which knows no NaN: a rate of no pairs is None."""
@@ -56,6 +79,8 @@ def inspect_graph(data: Data, train_mask: Tensor, k: int = 3, threshold: float =
     chance = float((share**2).sum())
     source, target = simple_edges(data.edge_index, data.num_nodes)
     return Inspection(
+        k=k,
+        threshold=threshold,
         statistics=statistics,
         homophily=statistics.edge_homophily,
         homophily_edges=int((train_mask[source] & train_mask[target]).sum()) // 2,

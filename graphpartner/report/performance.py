@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
+from graphpartner.bench.scale import Point
 from graphpartner.bench.timing import Row
 
 SUITE_TITLES = {
@@ -16,15 +15,21 @@ SUITE_TITLES = {
 }
 
 
-def table(rows: list[Row]) -> Table:
-    """The claims of a suite for a terminal."""
-    shown = Table("claim", "graph", "ours", "peer", "ratio", "bar", "floor", "same answer", box=None)
-    for column in shown.columns[2:7]:
-        column.justify = "right"
-    for row in rows:
-        mark = "[green]" if row.holds else "[red]"
-        shown.add_row(row.what, row.graph, *_cells(row)[:2], f"{mark}{row.ratio:,.1f}×[/]", *_cells(row)[3:])
-    return shown
+def line(measured: Row | Point) -> str:
+    """One result for a terminal."""
+    if isinstance(measured, Point):
+        unit = measured.seconds / measured.work * 1e9
+        return (
+            f"{measured.curve} {measured.value:,}: {_time(measured.seconds)}, "
+            f"{unit:.3f} ns per entry, step and column, {measured.bytes / 1e6:,.0f} MB"
+        )
+    ours, theirs, ratio, bar, floor, same = _cells(measured)
+    mark = "[green]ok[/] " if measured.holds else "[red]no[/] "
+    parts = [f"{ours} against {theirs}", f"[bold]{ratio}[/]"]
+    parts += [f"bar {bar}"] if bar else []
+    parts += [f"floor {floor}"] if floor else []
+    parts += [f"same answer: {same}"]
+    return f"{mark} {measured.graph}: {measured.what}\n    {', '.join(parts)}; {measured.note}"
 
 
 def write_page(folder: Path, page: Path) -> None:

@@ -1,0 +1,28 @@
+"""The list of graphs: what each counts, where it is published, and whether it is here."""
+
+from rich.table import Table
+
+from graphpartner.graph.catalogue import GraphEntry
+from graphpartner.graph.datasets import Location
+
+HERE = {"root": "yes", "cache": "in cache", "download": "no"}
+
+
+def catalogue_page(found: list[tuple[GraphEntry, Location]]) -> list[Table | str]:
+    """A table of the graphs, and sentences on their sources and on what is missing."""
+    table = Table("graph", *("nodes", "edges", "features", "classes", "isolated"), "here", box=None, pad_edge=False)
+    for column in table.columns[1:6]:
+        column.justify = "right"
+    for entry, location in found:
+        counts = (entry.num_nodes, entry.num_edges, entry.num_features, entry.num_classes, entry.num_isolated)
+        table.add_row(entry.name, *(f"{count:,}" for count in counts), HERE.get(location.kind, location.kind))
+    page: list[Table | str] = [table]
+    for source, licence in dict.fromkeys((entry.source, entry.licence) for entry, _ in found):
+        names = ", ".join(entry.name for entry, _ in found if entry.source == source)
+        page.append(f"\n{names}\n  published under the {licence} licence at\n  {source}")
+    if any(location.kind == "download" for _, location in found):
+        page.append(
+            "\nA graph that is not here is downloaded when it is first used; --data ROOT takes it from a folder."
+        )
+    missing = [f"{entry.name} is missing {location.path}" for entry, location in found if location.kind == "missing"]
+    return page + (["", *missing] if missing else [])

@@ -1,0 +1,137 @@
+import json
+
+import pytest
+import torch
+
+from graphpartner.bench.floor import Machine, epoch_floor
+from graphpartner.bench.join import scipy_join
+from graphpartner.bench.peers import peer_epoch
+from graphpartner.bench.plain import PlainGPNN
+from graphpartner.bench.scale import community_edges, measure
+from graphpartner.bench.suites import run_suite
+from graphpartner.bench.timing import Row, seconds_each
+from graphpartner.bench.training import Engine, bench_settings, graph_with_split, same_accuracy
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.errors import InputError
+from graphpartner.report.performance import line, write_page
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def citeseer():
+    return graph_with_split("citeseer", None)
+
+
+def row(**changes):
+    values = {
+        "what": "a claim", "graph": "cora", "device": "cpu", "precision": "float32", "ours": 0.002, "theirs": 0.1,
+        "ratio": 50.0, "bar": 20.0, "floor": 0.001, "same_accuracy": True, "note": "a note",
+    }  # fmt: skip
+    return Row(**(values | changes))
+
+
+def test_a_row_holds_only_above_its_bar_and_with_the_same_answer():
+    assert row().holds
+    assert row(bar=None).holds
+    assert not row(ratio=19.9).holds
+    assert not row(same_accuracy=False).holds
+
+
+def test_seconds_each_measures_every_side():
+    calls = [0, 0]
+
+    def side(which, amount):
+        def work():
+            calls[which] += 1
+            return sum(range(amount))
+
+        return work
+
+    slow, fast = seconds_each(side(0, 200_000), side(1, 2_000), device=CPU, repeats=(2, 3), rounds=4)
+    assert calls == [2 + 2 * 4, 2 + 3 * 4]
+    assert slow > 5 * fast
+
+
+def test_engine_and_plain_loop_learn_alike(citeseer):
+    same, note = same_accuracy(citeseer, bench_settings("citeseer"), CPU, epochs=25, seeds=2)
+    assert same, note
+
+
+def test_the_plain_loop_would_be_caught_if_it_learned_something_else(citeseer, monkeypatch):
+    monkeypatch.setattr(PlainGPNN, "fit", lambda self, epochs: 0.3)
+    assert not same_accuracy(citeseer, bench_settings("citeseer"), CPU, epochs=15, seeds=2)[0]
+
+
+def test_engine_epochs_count_and_wrap(citeseer):
+    engine = Engine(citeseer, bench_settings("citeseer").replace(epochs=7), 1, CPU)
+    before = engine.batch.weights[0].clone()
+    for _ in range(4):
+        engine.epoch()
+    assert int(engine.batch.epoch) == (5 + 4) % 7
+    assert not torch.equal(before, engine.batch.weights[0])
+
+
+@pytest.mark.parametrize("name", ["gcn", "appnp", "gcnii"])
+def test_peers_run_an_epoch(citeseer, name):
+    peer_epoch(name, citeseer, CPU)()
+
+
+def test_floor_by_hand(citeseer):
+    """No dropout, no depth: 2·h·(2 + 1)·nnz operations against 4·(8·n·h + 7·d·h) bytes."""
+    settings = bench_settings("citeseer", num_steps=0).replace(input_dropout=0.0)
+    engine = Engine(citeseer, settings, 1, CPU)
+    operations, bytes_ = 2 * 64 * 3 * 105_165, 4 * 64 * (8 * 3327 + 7 * 3703)
+    assert epoch_floor(engine.problem, settings, 1, Machine(1e30, 1e9)) == pytest.approx(operations / 1e9)
+    assert epoch_floor(engine.problem, settings, 3, Machine(1e9, 1e30)) == pytest.approx(3 * bytes_ / 1e9)
+
+
+def test_the_peer_of_the_join_finds_the_same_pairs(citeseer):
+    starts, columns, values = scipy_join("citeseer", None)
+    ours = attribute_graph(citeseer.x, citeseer.edge_index)
+    assert torch.equal(torch.from_numpy(starts), ours.crow_indices())
+    assert torch.equal(torch.from_numpy(columns).long(), ours.col_indices())
+    assert (torch.from_numpy(values) - ours.values()).abs().max() <= 2e-7
+
+
+def test_community_graph_has_the_edges_asked_for():
+    edges = community_edges(1_000)
+    assert edges.shape == (2, 10_000)
+    assert ((edges[0] // 100) == (edges[1] // 100)).float().mean() > 0.85
+
+
+@pytest.mark.slow
+def test_scale_points_grow_with_the_work():
+    few, many = (measure("steps", steps, "cpu", 20_000, steps, 64) for steps in (4, 32))
+    assert many.work == 8 * few.work
+    assert many.seconds > 2 * few.seconds
+    assert many.bytes < 1.5 * few.bytes + 20e6  # flat in l
+
+
+def test_wrong_suite():
+    with pytest.raises(InputError, match="--suite gpu: must be one of cpu, cuda, join, scale"):
+        run_suite("gpu")
+
+
+def test_page_from_results(tmp_path):
+    machine = {"cpu": "a chip", "threads": 2, "gpu": None, "python": "3.11", "torch": "2.13"}
+    rows = [row().asdict(), row(ratio=10.0, what="a slow one").asdict()]
+    (tmp_path / "bench-cpu.json").write_text(json.dumps({"suite": "cpu", "machine": machine, "results": rows}))
+    points = [
+        {"curve": curve, "value": value, "work": 1e6 * value, "seconds": 0.001 * value, "bytes": 1000}
+        for curve in ("nodes", "steps", "replicas")
+        for value in (1, 2)
+    ]
+    (tmp_path / "bench-scale.json").write_text(json.dumps({"suite": "scale", "machine": machine, "results": points}))
+    write_page(tmp_path, tmp_path / "docs" / "performance.md")
+    text = (tmp_path / "docs" / "performance.md").read_text()
+    assert "| a claim | cora | 2 ms | 100 ms | **50.0×** | 20× | 1 ms (2×) | yes | a note |" in text
+    assert "10.0× (below the bar)" in text
+    assert "a chip, 2 threads" in text
+    assert (tmp_path / "docs" / "figures" / "bench-scale.svg").stat().st_size > 1000
+
+
+def test_line_names_ratio_bar_and_answer():
+    text = line(row(same_accuracy=False))
+    for part in ("a claim", "50.0×", "bar 20×", "same answer: NO", "[red]"):
+        assert part in text
