@@ -70,7 +70,7 @@ def forward(
     else:
         smoothed = initial
         gcn_logits = propagate(mlp_logits if drop_partner is None else times(initial, weight2))
-    logits = alpha * mlp_logits + (1 - alpha) * gcn_logits  # Eq. 14
+    logits = torch.lerp(gcn_logits, mlp_logits, alpha)  # Eq. 14
     return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
 
 

@@ -25,7 +25,7 @@ def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor 
         target: their classes, of the same shape.
         weight: of the same shape, summing to 1 over m; equal weights if not given.
     """
-    rows = _rows(logits, index)
+    rows = rows_of(logits, index)
     target = target.expand(rows.shape[:-1])
     surprise = -rows.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
     return surprise.mean(-1) if weight is None else (surprise * weight).sum(-1)
@@ -86,7 +86,7 @@ def consistency_score(
     """
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
-    negative = _rows(smoothed, negatives)
+    negative = rows_of(smoothed, negatives)
     mean = _neighbor_mean(neighbors, initial) if neighbors is not None else None
     if score == "cosine":
         # lengths enter as weights of sums over nodes: the scaled rows need not be written down
@@ -100,7 +100,7 @@ def consistency_score(
             per_initial = _inverse_root(own)
             positive = dots * per_initial
         mean_initial = (per_initial[..., None, :] @ initial).squeeze(-2) / initial.shape[-2]
-        mean_negative = (negative * _rows(per_smoothed[..., None], negatives)).mean(-2)
+        mean_negative = (negative * rows_of(per_smoothed[..., None], negatives)).mean(-2)
         return positive.mean(-1) - (mean_initial * mean_negative).sum(-1)
     positive = (initial * (smoothed if mean is None else mean @ smoothed)).sum(-1)
     if score == "softmax":
@@ -115,7 +115,7 @@ def _inverse_root(square: Tensor) -> Tensor:
     return square.masked_fill(square < 1e-24, 1).rsqrt()
 
 
-def _rows(H: Tensor, index: Tensor) -> Tensor:
+def rows_of(H: Tensor, index: Tensor) -> Tensor:
     """The given rows of H [..., n, c]: the same ones of every replica, or, for an index [..., m], its own."""
     if index.dim() == 1:
         return H.index_select(-2, index)

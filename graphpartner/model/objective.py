@@ -54,6 +54,4 @@ def objective(
     if not contrast:
         return Objective(ce + lambda_rt * rt, ce, rt, ce.new_zeros(ce.shape))
     cs = consistency_loss(out.initial, out.smoothed, margin, negatives, score, neighbors)
-    if isinstance(lambda_cs, Tensor):
-        cs = cs * (lambda_cs > 0)  # a replica without this loss reports none, whoever trains beside it
     return Objective(ce + lambda_rt * rt + lambda_cs * cs, ce, rt, cs)

@@ -27,7 +27,7 @@ class SparseMatrix:
     """
 
     def __init__(self, matrix: Tensor, order: Tensor | None = None) -> None:
-        self.csr = matrix
+        self.csr = _short(matrix)
         self.order = order
 
     @property
@@ -68,6 +68,13 @@ class SparseMatrix:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, nnz={self.nnz})"
+
+
+def _short(matrix: Tensor) -> Tensor:
+    """The same matrix with 32-bit indices where they suffice: half the traffic, and no conversion inside MKL."""
+    if matrix.col_indices().dtype == torch.int32 or max(*matrix.shape, matrix.values().numel()) >= 2**31:
+        return matrix
+    return csr(matrix.crow_indices().int(), matrix.col_indices().int(), matrix.values(), matrix.shape)
 
 
 class _Power(torch.autograd.Function):

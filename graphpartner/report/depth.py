@@ -1,4 +1,4 @@
-"""How deep is too deep? Accuracy and Dirichlet energy of one trained model over the number of propagation steps."""
+"""How deep is too deep? Accuracy, Dirichlet energy and MADGap of one trained model over the number of steps."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.smoothness.energy import dirichlet_energy
+from graphpartner.smoothness.mad_gap import mad_gap
 from graphpartner.train.runs import Runs
 
 
@@ -34,13 +35,17 @@ class DepthSweep:
     """E(H^φ2)."""
     partner_energy: float
     """E(H^φ1)."""
+    mad_gap: list[float] | None = None
+    """MADGap of α H^φ1 + (1 − α) H^φ2; None where it was not asked for."""
 
     def asdict(self) -> dict[str, Any]:
         """For a JSON file."""
         return dataclasses.asdict(self)
 
 
-def depth_sweep(runs: Runs, data: Data, max_steps: int = 64, run: int | None = None) -> DepthSweep:
+def depth_sweep(
+    runs: Runs, data: Data, max_steps: int = 64, run: int | None = None, with_mad_gap: bool = False
+) -> DepthSweep:
     """Evaluate one trained model at every l from 1 to ``max_steps``, with one propagation pass.
 
     H^φ2 = A_en^l (H^(1) W^(2)) by linearity, so each step adds one sparse product on C columns, and every depth on the
@@ -51,6 +56,7 @@ def depth_sweep(runs: Runs, data: Data, max_steps: int = 64, run: int | None = N
         data: the graph it was given, with its ``test_mask``.
         max_steps: the largest l.
         run: which of the runs; the one with the lowest validation loss if not given.
+        with_mad_gap: whether MADGap is measured too, all depths sharing one search for hops.
     """
     if max_steps < 1:
         raise InputError(f"max_steps = {max_steps}: must be 1 or more")
@@ -59,12 +65,14 @@ def depth_sweep(runs: Runs, data: Data, max_steps: int = 64, run: int | None = N
     mask = data.test_mask if data.test_mask.dim() == 1 else data.test_mask[run]
     steps = list(range(1, max_steps + 1))
     rows: list[tuple[float, float, float, float]] = []
+    embeddings: list[Tensor] = []
     with torch.no_grad():
         partner = torch.relu(problem.X @ runs.weight1[run]) @ runs.weight2[run]  # Eqs. 10 and 11
         graph = partner
         for _ in steps:
             graph = problem.propagate.matrix @ graph
             both = torch.stack([settings.alpha * partner + (1 - settings.alpha) * graph, graph])  # Eq. 14
+            embeddings += [both[0]] if with_mad_gap else []
             energy = dirichlet_energy(both, data.edge_index).tolist()
             rows.append((_accuracy(both[0], data, mask), _accuracy(graph, data, mask), energy[0], energy[1]))
         partner_energy = float(dirichlet_energy(partner, data.edge_index))
@@ -80,6 +88,7 @@ def depth_sweep(runs: Runs, data: Data, max_steps: int = 64, run: int | None = N
         energy=energies,
         graph_energy=graph_energies,
         partner_energy=partner_energy,
+        mad_gap=mad_gap(torch.stack(embeddings), data.edge_index).tolist() if with_mad_gap else None,
     )
 
 

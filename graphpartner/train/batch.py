@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.model.gpnn import Drop, Output, forward
-from graphpartner.model.losses import cross_entropy
+from graphpartner.model.losses import cross_entropy, rows_of
 from graphpartner.model.objective import Objective, objective
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
@@ -83,6 +83,12 @@ class Batch:
         self.drops_input = max(each.input_dropout for each in settings) > 0
         self.drops_hidden = max(each.dropout for each in settings) > 0
         self.contrasts = max(each.lambda_cs for each in settings) > 0
+        self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
+
+    @property
+    def without_contrast(self) -> Tensor | None:
+        """Which replicas have λ_cs = 0, or None where all are alike."""
+        return None if self.alike else self.replicas.settings["lambda_cs"] == 0
 
     @property
     def weights(self) -> tuple[Tensor, Tensor]:
@@ -98,6 +104,8 @@ class Batch:
         gradients = torch.autograd.grad(losses.total.sum(), weights)
         for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
             optimizer.step(gradient)
+        if self.without_contrast is not None:  # a replica without this loss reports none, whoever trains beside it
+            losses = losses._replace(consistency=losses.consistency.masked_fill(self.without_contrast, 0))
         return Objective(*(loss.detach() for loss in losses))
 
     def key(self, stream: str) -> Tensor:
@@ -155,8 +163,5 @@ class Batch:
 
 def accuracy(logits: Tensor, nodes: Labelled) -> Tensor:
     """Share of the labelled nodes whose class has the largest logit, [R]."""
-    guess = logits.argmax(-1)
-    if nodes.index.dim() == 1:
-        return (guess[:, nodes.index] == nodes.target).float().mean(-1)
-    right = (guess.gather(-1, nodes.index) == nodes.target).float()
+    right = (rows_of(logits, nodes.index).argmax(-1) == nodes.target).float()
     return right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)

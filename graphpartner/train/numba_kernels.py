@@ -88,6 +88,25 @@ def _drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
                 out[i, r, c] = H[i, r, c] * (factor if kept else zero)
 
 
+@numba.njit(inline="always", fastmath={"contract"})
+def weighted_sum(weights: Any, rows: Any, listed: Any, count: int, out: Any) -> None:
+    """Out = Σ weights[e] · rows[listed[e]], four entries at a time: ``out`` is then read and written once for four."""
+    for c in range(out.size):
+        out[c] = 0
+    entry = 0
+    while count - entry >= 4:
+        w0, w1, w2, w3 = weights[entry], weights[entry + 1], weights[entry + 2], weights[entry + 3]
+        j0, j1, j2, j3 = listed[entry], listed[entry + 1], listed[entry + 2], listed[entry + 3]
+        for c in range(out.size):
+            out[c] += w0 * rows[j0, c] + w1 * rows[j1, c] + w2 * rows[j2, c] + w3 * rows[j3, c]
+        entry += 4
+    while entry < count:
+        w0, j0 = weights[entry], listed[entry]
+        for c in range(out.size):
+            out[c] += w0 * rows[j0, c]
+        entry += 1
+
+
 # In the next two loops the kept entries of a row are listed first and added up then: a branch on a coin flip in the
 # inner loop would be mispredicted half of the time.
 
@@ -95,7 +114,7 @@ def _drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
 @numba.njit(parallel=True, nogil=True, cache=True)
 def _dropped_product(crow: Any, col: Any, value: Any, W: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
     """out[i, r] = Σ_j x̃_ij W[r, j]; entry (i, j) draws with counter i·d + j."""
-    n, replicas, width = out.shape
+    n, replicas, _ = out.shape
     columns = W.shape[1]
     for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
         first, last = chunk * CHUNK, min(n, (chunk + 1) * CHUNK)
@@ -109,18 +128,14 @@ def _dropped_product(crow: Any, col: Any, value: Any, W: Any, key: Any, below: A
                     j = np.uint64(col[entry])  # unsigned: numba need not look for a negative index
                     listed[kept], weights[kept] = j, value[entry] * factor
                     kept += random_bits(u32(i * columns) + u32(j), key0, key1) < limit
-                for c in range(width):
-                    out[i, r, c] = 0
-                for entry in range(kept):
-                    weight, j = weights[entry], listed[entry]
-                    for c in range(width):
-                        out[i, r, c] += weight * W[r, j, c]
+                weighted_sum(weights, W[r], listed, kept, out[i, r])
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
 def _dropped_gradient(crow: Any, col: Any, value: Any, G: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
     """out[r, j] = Σ_i x̃_ij G[i, r]: the gradient of ``dropped_product`` by W."""
-    replicas, columns, width = out.shape
+    replicas, columns, _ = out.shape
+    rows = G.reshape(-1, G.shape[2])  # row i of replica r is row i·R + r here, and known to have no gaps
     for chunk in numba.prange((columns + CHUNK - 1) // CHUNK):
         first, last = chunk * CHUNK, min(columns, (chunk + 1) * CHUNK)
         size = crow[last] - crow[first]
@@ -131,14 +146,9 @@ def _dropped_gradient(crow: Any, col: Any, value: Any, G: Any, key: Any, below: 
                 kept = 0
                 for entry in range(crow[j], crow[j + 1]):
                     i = np.uint64(col[entry])
-                    listed[kept], weights[kept] = i, value[entry] * factor
+                    listed[kept], weights[kept] = i * np.uint64(replicas) + np.uint64(r), value[entry] * factor
                     kept += random_bits(u32(i * u32(columns)) + u32(j), key0, key1) < limit
-                for c in range(width):
-                    out[r, j, c] = 0
-                for entry in range(kept):
-                    weight, i = weights[entry], listed[entry]
-                    for c in range(width):
-                        out[r, j, c] += weight * G[i, r, c]
+                weighted_sum(weights, rows, listed, kept, out[r, j])
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)

@@ -60,8 +60,19 @@ def prepare(data: Data, settings: Settings, device: torch.device, replicas: int 
     if settings.positives == "neighbors":
         neighbors = SparseMatrix(neighbor_mean(data.edge_index, n, data.get("edge_weight"))).to(device)
     columns = replicas * settings.hidden_channels
-    propagate = Propagation(A_en.to(device), settings.num_steps, columns=columns)
+    if fits(A_en, device):
+        propagate = Propagation(A_en.to(device), settings.num_steps, columns=columns)
+    else:
+        propagate = Propagation(A_en.cpu(), settings.num_steps, plan="blocks")
     return Problem(features(data.x, settings.features, device), propagate, neighbors, n, count_classes(data))
+
+
+def fits(matrix: Tensor, device: torch.device) -> bool:
+    """Whether a sparse matrix and its transpose leave half of a GPU's free memory for the rest."""
+    if device.type == "cpu":
+        return True
+    free, _ = torch.cuda.mem_get_info(device)
+    return 2 * 12 * matrix.values().numel() < free / 2
 
 
 def features(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tensor:

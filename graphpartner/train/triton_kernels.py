@@ -105,7 +105,7 @@ def _dropped_gradient(
     for start in range(tl.load(crow + j), end, ENTRIES):
         entry = start + tl.arange(0, ENTRIES)
         inside = entry < end
-        i = tl.load(col + entry, mask=inside, other=0)
+        i = tl.load(col + entry, mask=inside, other=0).to(tl.int64)
         kept = inside & (random_bits(i * columns + j, key0, key1) < limit)
         weight = tl.load(value + entry, mask=kept, other=0) * factor
         rows = tl.load(
