@@ -55,8 +55,8 @@ class PlainGPNN:
         logits, mlp, gcn, initial, smoothed = self.forward(True)
         loss = F.cross_entropy(logits[self.train], self.y[self.train])
         T = s.temperature
-        divergence = F.kl_div((gcn / T).log_softmax(-1), (mlp / T).log_softmax(-1), log_target=True, reduction="mean")
-        loss = loss + s.lambda_rt * T * T * divergence
+        divergence = F.kl_div((gcn / T).log_softmax(-1), (mlp / T).log_softmax(-1), log_target=True, reduction="sum")
+        loss = loss + s.lambda_rt * T * T * divergence / mlp.numel()
         if s.lambda_cs:
             loss = loss + s.lambda_cs * (s.margin - self.score(initial, smoothed)).clamp(min=0)
         loss.backward()
