@@ -51,21 +51,32 @@ def against_scipy(graph: str, root: str | None, bar: float | None) -> Row:
 
 
 def extra_memory(graph: str, root: str | None) -> int:
-    """Peak memory of a process that joins beyond that of one that only loads the graph and joins a tiny one."""
-    peaks = []
-    for join in ("attribute_graph(data.x, data.edge_index)", "None"):
-        program = (
-            "import resource, torch\n"
-            "from graphpartner.enhance.join import attribute_graph\n"
-            "from graphpartner.graph.datasets import load_dataset\n"
-            f"data = load_dataset({graph!r}, {root!r})\n"
-            "attribute_graph(data.x[:8], torch.tensor([[0], [1]]))\n"
-            f"{join}\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        peaks.append(int(done.stdout))
-    return 1024 * (peaks[0] - peaks[1])
+    """How far the memory of a fresh process rises while it joins, its loops compiled and its graph loaded before."""
+    program = (
+        "import torch\n"
+        "from graphpartner.bench.join import memory_rise\n"
+        "from graphpartner.enhance.join import attribute_graph\n"
+        "from graphpartner.graph.datasets import load_dataset\n"
+        f"data = load_dataset({graph!r}, {root!r})\n"
+        "attribute_graph(data.x[:8], torch.tensor([[0], [1]]))\n"
+        "print(memory_rise(lambda: attribute_graph(data.x, data.edge_index)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def memory_rise(work: Callable[[], object]) -> int:
+    """Peak resident bytes while the work is done beyond those before it, by the high-water mark of Linux."""
+
+    def resident(name: str) -> int:
+        with open("/proc/self/status") as status:
+            return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
+
+    with open("/proc/self/clear_refs", "w") as mark:
+        mark.write("5")  # lowers the high-water mark to what is resident now
+    before = resident("VmRSS:")
+    work()
+    return resident("VmHWM:") - before
 
 
 def within_a_second(graph: str, root: str | None) -> Row:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from graphpartner.bench.floor import Machine, epoch_floor
-from graphpartner.bench.join import scipy_join
+from graphpartner.bench.join import memory_rise, scipy_join
 from graphpartner.bench.peers import peer_epoch
 from graphpartner.bench.plain import PlainGPNN
 from graphpartner.bench.scale import community_edges, measure
@@ -92,6 +92,11 @@ def test_the_peer_of_the_join_finds_the_same_pairs(citeseer):
     assert torch.equal(torch.from_numpy(starts), ours.crow_indices())
     assert torch.equal(torch.from_numpy(columns).long(), ours.col_indices())
     assert (torch.from_numpy(values) - ours.values()).abs().max() <= 2e-7
+
+
+def test_memory_rise_sees_what_was_held_for_a_moment():
+    assert memory_rise(lambda: torch.ones(20_000_000).sum()) > 70e6
+    assert memory_rise(lambda: torch.ones(1_000).sum()) < 10e6
 
 
 def test_community_graph_has_the_edges_asked_for():
