@@ -6,6 +6,7 @@ its threads, and small ones are not split at all. It also keeps its pace when ot
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 
 import torch
@@ -14,8 +15,11 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job]) -> list[Result]:
-    """``work`` of every job, as many at a time as PyTorch may use threads; each on one of them."""
+def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event | None = None) -> list[Result]:
+    """``work`` of every job, as many at a time as PyTorch may use threads; each on one of them.
+
+    When one fails, or the caller is interrupted, ``stop`` is set, so that jobs that look at it need not be waited for.
+    """
     jobs = list(jobs)
     cores = torch.get_num_threads()
     if len(jobs) == 1 or cores == 1:
@@ -23,6 +27,10 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job]) -> list[Res
     pool = ThreadPoolExecutor(cores, initializer=_one_core)
     try:
         return list(pool.map(work, jobs))
+    except BaseException:
+        if stop is not None:
+            stop.set()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -66,7 +66,7 @@ def train(
         return run(batch, tally.add)
 
     if place.type == "cpu":
-        parts = side_by_side(train_part, _parts(0, len(seeds), batch_size))
+        parts = side_by_side(train_part, _parts(0, len(seeds), batch_size), tally.stop)
     else:
         parts = halving(train_part, len(seeds), batch_size)
     return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
@@ -136,13 +136,16 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
 
 
 class _Tally:
-    """Adds up the progress of batches that run at the same time."""
+    """Adds up the progress of batches that run at the same time, and ends them where ``stop`` is set."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
         self.lock = threading.Lock()
+        self.stop = threading.Event()
 
     def add(self, amount: int) -> None:
+        if self.stop.is_set():
+            raise InterruptedError("another run failed, or training was interrupted")
         with self.lock:
             self.done = min(self.total, self.done + amount)  # a batch tried again is counted again
             self.progress(self.done, self.total)

@@ -61,3 +61,15 @@ def test_one_job_may_use_all_cores() -> None:
         assert side_by_side(lambda job: torch.get_num_threads(), [0]) == [2]
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_failure_tells_the_others_to_stop():
+    stop = threading.Event()
+
+    def work(job):
+        if job == 0:
+            raise ValueError("no")
+        assert stop.wait(20), "was never told"
+
+    with pytest.raises(ValueError, match="no"):
+        side_by_side(work, [0, 1], stop)

@@ -414,3 +414,17 @@ def test_values_that_cannot_be_are_named() -> None:
     data.val_mask[:] = False
     with pytest.raises(InputError, match="val_mask is empty"):
         gp.train(data, BASE, [0])
+
+
+def test_an_interrupted_training_ends_at_once():
+    """Progress raises, as Ctrl-C would: the run beside it does not go on to its last epoch."""
+    told = []
+
+    def interrupt(done, total):
+        told.append(done)
+        raise KeyboardInterrupt
+
+    settings = Settings(epochs=20_000, patience=20_000, hidden_channels=4)
+    with pytest.raises(KeyboardInterrupt):
+        gp.train(toy(), settings, range(2), "cpu", progress=interrupt)
+    assert len(told) <= 4
