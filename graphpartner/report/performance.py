@@ -70,7 +70,7 @@ def _markdown(rows: list[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str, str, str]:
-    bar = "" if row.bar is None else f"{row.bar:g}×"
+    bar = "" if row.bar is None else f"{row.bar:.3g}×"
     floor = "" if row.floor is None else f"{_time(row.floor)} ({row.ours / row.floor:,.0f}×)"
     return _time(row.ours), _time(row.theirs), f"{row.ratio:,.1f}×", bar, floor, "yes" if row.same_accuracy else "NO"
 
