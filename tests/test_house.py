@@ -19,7 +19,19 @@ ROOMS = [
     "estimator", "cli",
 ]  # fmt: skip
 FREE = {"errors", "progress"}
-LAZY = ["numba", "pandas", "sklearn", "yaml", "rich", "typer", "matplotlib", "safetensors", "pooch"]
+LAZY = [
+    "numba",
+    "pandas",
+    "sklearn",
+    "yaml",
+    "rich",
+    "typer",
+    "matplotlib",
+    "safetensors",
+    "pooch",
+    "optuna",
+    "pyarrow",
+]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 

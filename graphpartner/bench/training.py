@@ -14,7 +14,7 @@ from graphpartner.bench.peers import peer_epoch
 from graphpartner.bench.plain import PlainGPNN
 from graphpartner.bench.timing import Row, device_name, seconds_each, synchronize
 from graphpartner.graph.datasets import load_dataset
-from graphpartner.graph.splits import per_class_splits
+from graphpartner.graph.splits import with_split
 from graphpartner.model.propagation import DENSE_POWER_BYTES, PlanName, Propagation
 from graphpartner.train.batch import Batch
 from graphpartner.train.presets import preset
@@ -26,14 +26,6 @@ from graphpartner.train.trainer import train
 
 PUBLIC = ("cora", "citeseer", "pubmed")
 AMAZON = ("amazon-computers", "amazon-photo")
-
-
-def graph_with_split(name: str, root: str | None) -> Data:
-    """A graph with its public split, or with the random split of seed 0."""
-    data = load_dataset(name, root)
-    if data.get("train_mask") is None:
-        data.train_mask, data.val_mask, data.test_mask = (mask[0] for mask in per_class_splits(data.y, [0]))
-    return data
 
 
 def bench_settings(graph: str, num_steps: int = 10) -> Settings:
@@ -75,7 +67,7 @@ def against_plain(
     machine: Machine,
 ) -> Row:
     """Seconds per epoch and run of R runs together against the plain loop, one run at a time."""
-    data, settings = graph_with_split(graph, root), bench_settings(graph, num_steps)
+    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph, num_steps)
     engine = Engine(data, settings, replicas, device)
     plain = PlainGPNN(data, settings, 0, device)
     ours, theirs = seconds_each(engine.epoch, plain.epoch, device=device)
@@ -109,7 +101,7 @@ def same_accuracy(data: Data, settings: Settings, device: torch.device, epochs: 
 
 def against_peer(peer: str, root: str | None, device: torch.device, bar: float | None, replicas: int) -> Row:
     """An epoch of one of R runs against an epoch of another model at its paper's sizes, on Cora."""
-    data, settings = graph_with_split("cora", root), bench_settings("cora")
+    data, settings = with_split(load_dataset("cora", root), 0), bench_settings("cora")
     engine = Engine(data, settings, replicas, device)
     ours, theirs = seconds_each(engine.epoch, peer_epoch(peer, data, device), device=device)
     what = f"an epoch, per run of {replicas}, against {peer.upper()} at its paper's sizes"
@@ -120,7 +112,7 @@ def against_peer(peer: str, root: str | None, device: torch.device, bar: float |
 
 def plan_choice(graph: str, root: str | None, device: torch.device, num_steps: int, replicas: int) -> Row:
     """The plan that was chosen for A_en^l H against the best of all plans, forward and backward."""
-    data, settings = graph_with_split(graph, root), bench_settings(graph, num_steps)
+    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph, num_steps)
     chosen = prepare(data, settings, device, replicas).propagate
     n = data.num_nodes
     H = torch.rand(n, replicas * settings.hidden_channels, device=device, requires_grad=True)
@@ -145,7 +137,7 @@ def _forward_backward(propagate: Propagation, H: Tensor) -> None:
 
 def together_against_alone(graph: str, root: str | None, device: torch.device, seeds: int, bar: float) -> Row:
     """Whole trainings: seconds per run of several seeds in one call against one seed alone."""
-    data, settings = graph_with_split(graph, root), bench_settings(graph).replace(epochs=12)
+    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph).replace(epochs=12)
     each = seconds_each(
         lambda: train(data, settings, range(seeds), device),
         lambda: train(data, settings, [0], device),
@@ -172,7 +164,7 @@ def together_against_alone(graph: str, root: str | None, device: torch.device, s
 
 def batched_against_single(graph: str, root: str | None, device: torch.device, seeds: int) -> Row:
     """Accuracy and spread of runs trained together against the same seeds one by one, paired."""
-    data, settings = graph_with_split(graph, root), bench_settings(graph)
+    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph)
 
     def run(batch_size: int) -> tuple[Tensor, float]:
         start = time.perf_counter()
@@ -195,9 +187,7 @@ def whole_row(root: str | None, device: torch.device, limit: float) -> Row:
     start = time.perf_counter()
     means = []
     for graph, runs in (*((name, 100) for name in PUBLIC), *((name, 10) for name in ("coauthor-cs", *AMAZON))):
-        data = load_dataset(graph, root)
-        if data.get("train_mask") is None:
-            data.train_mask, data.val_mask, data.test_mask = per_class_splits(data.y, range(runs))
+        data = with_split(load_dataset(graph, root), range(runs))
         accuracy = train(data, preset(f"{graph}/tuned"), range(runs), device).accuracy(data.test_mask)
         means.append(f"{graph} {100 * accuracy.mean():.1f}")
     seconds = time.perf_counter() - start

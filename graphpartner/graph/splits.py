@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 
@@ -56,6 +57,14 @@ def per_class_splits(y: Tensor, seeds: Iterable[int] = range(10), train: int = 2
     if not splits:
         raise InputError("seeds is empty, but every split needs a seed.")
     return Split(*(torch.stack(masks) for masks in zip(*splits, strict=True)))
+
+
+def with_split(data: Data, seeds: int | Iterable[int]) -> Data:
+    """The graph with its public split, else with random ones: masks [n] for one seed, [R, n] for several."""
+    if data.get("train_mask") is None:
+        split = per_class_split(data.y, seed=seeds) if isinstance(seeds, int) else per_class_splits(data.y, seeds)
+        data.train_mask, data.val_mask, data.test_mask = split
+    return data
 
 
 def _labels(y: Tensor) -> np.ndarray:

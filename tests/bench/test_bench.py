@@ -12,9 +12,10 @@ from graphpartner.bench.plain import PlainGPNN
 from graphpartner.bench.scale import community_edges, measure
 from graphpartner.bench.suites import run_suite
 from graphpartner.bench.timing import Row, seconds_each
-from graphpartner.bench.training import Engine, bench_settings, graph_with_split, same_accuracy
+from graphpartner.bench.training import Engine, bench_settings, same_accuracy
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.errors import InputError
+from graphpartner.graph.datasets import load_dataset
 from graphpartner.report.performance import line, write_page
 
 CPU = torch.device("cpu")
@@ -22,7 +23,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def citeseer():
-    return graph_with_split("citeseer", None)
+    return load_dataset("citeseer")
 
 
 def row(**changes):

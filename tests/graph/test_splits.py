@@ -3,10 +3,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.graph.datasets import load_dataset
-from graphpartner.graph.splits import per_class_split, per_class_splits
+from graphpartner.graph.splits import per_class_split, per_class_splits, with_split
 
 
 @given(
@@ -106,3 +107,14 @@ def test_wrong_input(y, arguments, words):
 def test_no_seeds():
     with pytest.raises(InputError, match="seeds is empty"):
         per_class_splits(torch.zeros(60, dtype=torch.long), seeds=[])
+
+
+def test_a_graph_keeps_its_public_split_or_gets_random_ones():
+    y = torch.arange(2).repeat(60)
+    own = Data(y=y, train_mask=y == 0, val_mask=y == 1, test_mask=y == 1)
+    assert with_split(own, 3).train_mask is own.train_mask
+    one, two = with_split(Data(y=y), 1), with_split(Data(y=y), [0, 1])
+    assert one.train_mask.shape == (120,)
+    assert two.test_mask.shape == (2, 120)
+    for name in ("train_mask", "val_mask", "test_mask"):
+        assert torch.equal(two[name][1], one[name])

@@ -1,0 +1,53 @@
+"""The command-line door, ``gpnn``: one file a command."""
+
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import typer
+
+from graphpartner.cli.bench import bench
+from graphpartner.cli.data import data
+from graphpartner.cli.inspect import inspect
+from graphpartner.cli.train import train
+from graphpartner.errors import InputError
+
+# Typer brings its own Click since 0.29; before that its errors were Click's.
+UsageError: type[Exception] = getattr(typer, "TyperException", None) or import_module("click").ClickException
+
+app = typer.Typer(
+    help="Graph Partner Neural Networks: classify the nodes of a graph from a handful of labels.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (train, data, inspect, bench):
+    app.command()(command)
+
+STOPPED = 130  # the exit code of a command that was interrupted
+
+
+@app.callback(invoke_without_command=True)
+def no_command(context: typer.Context) -> None:
+    """Show the help where no command is given."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> None:
+    """Run the command; wrong input ends with one sentence and exit code 2."""
+    try:
+        if app(prog_name="gpnn", standalone_mode=False) == STOPPED:  # Typer's answer to Ctrl-C
+            _end("stopped", STOPPED)
+    except InputError as error:
+        _end(str(error), 2)
+    except UsageError as error:  # an unknown command or option, a value that is no number
+        context = getattr(error, "ctx", None)
+        message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+        _end(f"{message}; see {context.command_path if context else 'gpnn'} --help", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _end("stopped", STOPPED)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"gpnn: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,33 @@
+"""``gpnn bench``."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphpartner.cli.options import DataOption, output_folder
+
+
+def bench(
+    suite: Annotated[str, typer.Option(help="cpu, cuda, join or scale")] = "cpu",
+    file: Annotated[Path | None, typer.Option("--json", help="write the results there", metavar="FILE")] = None,
+    root: DataOption = None,
+    page: Annotated[
+        Path | None, typer.Option(help="also write a Markdown page from all bench-*.json beside FILE", metavar="FILE")
+    ] = None,
+) -> None:
+    """Measure how fast it is: ratios against plain peers in the same run, bars, floors."""
+    from graphpartner.bench.suites import machine, run_suite
+    from graphpartner.graph.packed import write_atomically
+    from graphpartner.report.performance import line, write_page
+    from graphpartner.report.terminal import progress, show
+
+    folder = output_folder(file.parent) if file else None
+    with progress(f"measuring {suite}") as tell:
+        measured = run_suite(suite, root, tell=lambda row: show(line(row)), progress=tell)
+    content = {"suite": suite, "machine": machine(), "results": [row.asdict() for row in measured]}
+    if file:
+        write_atomically(file, json.dumps(content, indent=1).encode())
+    if page and folder:
+        write_page(folder, page)

@@ -1,0 +1,29 @@
+"""``gpnn inspect``."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from graphpartner.cli.options import DataOption, GraphArgument, JsonOption
+
+
+def inspect(
+    graph: GraphArgument,
+    k: Annotated[int, typer.Option(help="hops of the enhancement")] = 3,
+    threshold: Annotated[float, typer.Option(help="least cosine of the enhancement")] = 0.4,
+    root: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
+    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.splits import with_split
+    from graphpartner.report.inspection import inspect_graph
+    from graphpartner.report.terminal import bullets, facts, show
+
+    loaded = with_split(load_dataset(graph, root), 0)
+    found = inspect_graph(loaded, loaded.train_mask, k, threshold)
+    if as_json:
+        print(json.dumps(found.asdict()))
+        return
+    show(facts(found.facts()), bullets(found.advice))

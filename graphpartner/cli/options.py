@@ -1,0 +1,54 @@
+"""Arguments that several commands share, and how they are checked."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphpartner.errors import InputError
+
+GraphArgument = Annotated[
+    str, typer.Argument(help="citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo")
+]
+DataOption = Annotated[
+    str | None, typer.Option("--data", help="folder with raw files in PyTorch Geometric's layout", metavar="ROOT")
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="change a setting, e.g. --set alpha=0.3", metavar="KEY=VALUE")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
+
+
+def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        raise InputError(f"{option} {value}: must be {', '.join(choices[:-1])} or {choices[-1]}")
+
+
+def output_folder(folder: Path) -> Path:
+    """The folder, made if need be: better to fail before training than after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be made a folder ({error.strerror}); give another") from None
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--out {folder}: must not be written to; give another")
+    return folder
+
+
+def versions() -> dict[str, str]:
+    """What a result was made with."""
+    import torch
+    import torch_geometric
+
+    from graphpartner import __version__
+
+    return {
+        "graphpartner": __version__,
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+        "python": sys.version.split()[0],
+    }

@@ -1,0 +1,121 @@
+"""``gpnn train``."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphpartner.cli.options import (
+    DataOption,
+    GraphArgument,
+    JsonOption,
+    SetOption,
+    check_choice,
+    output_folder,
+    versions,
+)
+from graphpartner.errors import InputError
+
+if TYPE_CHECKING:
+    from graphpartner.train.runs import Runs
+
+
+def train(
+    graph: GraphArgument,
+    preset: Annotated[str, typer.Option(help="paper, tuned or best")] = "best",
+    seeds: Annotated[int, typer.Option(help="number of runs, with seeds 0, 1, …")] = 10,
+    changes: SetOption = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="folder for model and predictions, else runs/GRAPH", metavar="DIR")
+    ] = None,
+    root: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train GPNN on a graph and print its test accuracy beside the published one."""
+    from graphpartner.graph.catalogue import find_entry
+    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.splits import with_split
+    from graphpartner.report.terminal import duration, facts, notes, progress, show
+    from graphpartner.train.presets import FAMILIES
+    from graphpartner.train.presets import preset as find_preset
+    from graphpartner.train.trainer import pick_device
+    from graphpartner.train.trainer import train as train_runs
+
+    start = time.monotonic()
+    entry = find_entry(graph)
+    check_choice("--preset", preset, FAMILIES)
+    check_choice("--device", device, ("auto", "cpu", "cuda"))
+    if seeds < 1:
+        raise InputError(f"--seeds {seeds}: must be 1 or more")
+    chosen = find_preset(f"{graph}/{preset}")
+    settings = chosen.settings.replace(**_parsed(changes))
+    place = pick_device(device)
+    data = with_split(load_dataset(graph, root), range(seeds))
+    folder = output_folder(out or Path("runs") / graph)
+    name = f"{chosen.family}, changed" if changes else chosen.family
+    count = f"{seeds} seeds" if seeds > 1 else "1 seed"
+    notes().print(f"GPNN on {entry.title}: preset {name}, {count}, {place}")
+    if chosen.saw_test:
+        notes().print(
+            "[yellow]These settings were picked with a look at test accuracy[/]: the result shows what the method can "
+            "do, not what a fair selection finds."
+        )
+    with progress("training") as tell:
+        runs = train_runs(data, settings, range(seeds), place, progress=tell)
+    test, val = (100 * runs.accuracy(mask) for mask in (data.test_mask, data.val_mask))
+    seconds = time.monotonic() - start
+    published, published_sd = chosen.published
+    about: dict[str, Any] = {
+        "graph": graph,
+        "preset": name,
+        "provenance": chosen.provenance,
+        "saw_test": chosen.saw_test,
+        "device": str(place),
+        "test_accuracy": test.tolist(),
+        "test_mean": float(test.mean()),
+        "test_sd": float(test.std()) if seeds > 1 else None,
+        "val_mean": float(val.mean()),
+        "published_mean": published,
+        "published_sd": published_sd,
+        "seconds": seconds,
+        "versions": versions(),
+    }
+    files = _saved(runs, folder, about)
+    if as_json:
+        print(json.dumps(about | {"files": files}))
+        return
+    spread = f" ± {about['test_sd']:.1f} %[/]   mean ± sd over {count}" if seeds > 1 else " %[/]   1 seed"
+    show(
+        facts(
+            [
+                ("test accuracy", f"[bold]{about['test_mean']:.1f}{spread}"),
+                ("published", f"{published} ± {published_sd} %   Table 1 of the paper"),
+                ("validation accuracy", f"{about['val_mean']:.1f} %"),
+                ("time", f"{duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
+                ("predictions", str(folder / "predictions.csv")),
+                ("model", str(folder / "weights.safetensors")),
+            ]
+        )
+    )
+
+
+def _parsed(changes: list[str] | None) -> dict[str, Any]:
+    from graphpartner.train.settings import parse
+
+    parsed = {}
+    for change in changes or []:
+        name, sign, text = change.partition("=")
+        if not sign:
+            raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
+        parsed[name] = parse(name, text)
+    return parsed
+
+
+def _saved(runs: "Runs", folder: Path, about: dict[str, Any]) -> list[str]:
+    try:
+        return [str(path) for path in runs.save(folder, about)]
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be written ({error.strerror}); give another") from None
