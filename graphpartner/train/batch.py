@@ -10,11 +10,13 @@ from graphpartner.model.losses import cross_entropy, rows_of
 from graphpartner.model.objective import Objective, objective
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
+from graphpartner.train.beyond import agreement_loss, distillation_loss, ramp
 from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.problem import Labelled, Problem
 from graphpartner.train.settings import PER_REPLICA, Settings
 
-HISTORY = ("loss", "cross_entropy", "rectification", "consistency", "val_loss", "val_accuracy")
+LOSSES = ("loss", "cross_entropy", "rectification", "consistency", "agreement", "distillation")
+HISTORY = (*LOSSES, "val_loss", "val_accuracy")
 
 
 @dataclass
@@ -22,12 +24,14 @@ class Replicas:
     """What belongs to each replica and is cut down when some have stopped: everything here is [R, …]."""
 
     settings: dict[str, Tensor]
-    keys: dict[str, Tensor]
-    """of every stream, [epochs, R, 2]"""
+    keys: dict[tuple[str, int], Tensor]
+    """of every stream and view, [epochs, R, 2]"""
     negatives: Tensor
     """Ω of every epoch, [epochs, R, τ]"""
     train: Labelled
     val: Labelled
+    teacher: Tensor | None
+    """the opinion to learn from, [R, n, C]"""
     _rates: dict[str, Rate] = field(default_factory=dict)
 
     def rate(self, name: str) -> Rate:
@@ -44,6 +48,7 @@ class Replicas:
             self.negatives[:, replicas],
             self.train.of(replicas),
             self.val.of(replicas),
+            None if self.teacher is None else self.teacher[replicas],
         )
 
 
@@ -56,10 +61,17 @@ class Batch:
         seeds: one for each replica; a run's random draws depend on its own seed alone.
         train: labelled nodes to learn from.
         val: labelled nodes to stop by.
+        teacher: the teachers' opinion on every node, [R, n, C], where there are any.
     """
 
     def __init__(
-        self, problem: Problem, settings: list[Settings], seeds: list[int], train: Labelled, val: Labelled
+        self,
+        problem: Problem,
+        settings: list[Settings],
+        seeds: list[int],
+        train: Labelled,
+        val: Labelled,
+        teacher: Tensor | None = None,
     ) -> None:
         self.problem, self.shared = problem, settings[0]
         device = train.index.device
@@ -68,12 +80,17 @@ class Batch:
         epochs = self.shared.epochs
         self.replicas = Replicas(
             {name: torch.tensor(value, dtype=torch.float32, device=device) for name, value in values.items()},
-            {stream: draws.keys(seeds, stream, epochs).to(device) for stream in ("input", "hidden", "partner")},
+            {
+                (stream, view): draws.keys(seeds, stream, epochs, view).to(device)
+                for stream in ("input", "hidden", "partner", "nodes")
+                for view in range(self.shared.views)
+            },
             draws.choices(draws.keys(seeds, "negatives", epochs), self.shared.num_negatives, problem.num_nodes).to(
                 device
             ),
             train,
             val,
+            teacher,
         )
         width, classes = self.shared.hidden_channels, problem.num_classes
         weight1 = draws.glorot(draws.keys(seeds, "weight1", 1)[0].to(device), problem.X.shape[1], width)
@@ -82,6 +99,7 @@ class Batch:
         self.optimizers = (Adam(weight1, rate, decay1), Adam(weight2, rate, decay2))
         self.drops_input = max(each.input_dropout for each in settings) > 0
         self.drops_hidden = max(each.dropout for each in settings) > 0
+        self.drops_nodes = max(each.drop_node for each in settings) > 0
         self.contrasts = max(each.lambda_cs for each in settings) > 0
         self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
 
@@ -96,27 +114,43 @@ class Batch:
         first, second = self.optimizers
         return first.weight, second.weight
 
-    def step(self) -> Objective:
-        """One epoch of learning: forward pass, losses, gradients, Adam."""
+    def step(self) -> tuple[Tensor, ...]:
+        """One epoch of learning: forward pass, losses, gradients, Adam. Gives what ``LOSSES`` names, [R] each."""
         first, second = self.weights
         weights = first.detach().requires_grad_(), second.detach().requires_grad_()
-        losses = self.objective(weights)
-        gradients = torch.autograd.grad(losses.total.sum(), weights)
+        losses = self.losses(weights)
+        gradients = torch.autograd.grad(losses[0].sum(), weights)
         for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
             optimizer.step(gradient)
-        if self.without_contrast is not None:  # a replica without this loss reports none, whoever trains beside it
-            losses = losses._replace(consistency=losses.consistency.masked_fill(self.without_contrast, 0))
-        return Objective(*(loss.detach() for loss in losses))
+        return tuple(loss.detach() for loss in losses)
 
-    def key(self, stream: str) -> Tensor:
+    def key(self, stream: str, view: int) -> Tensor:
         """This epoch's key of a stream, [R, 2]. The epoch is a tensor, so that it can be part of a captured program."""
-        return self.replicas.keys[stream].index_select(0, self.epoch)[0]
+        return self.replicas.keys[stream, view].index_select(0, self.epoch)[0]
 
-    def objective(self, weights: tuple[Tensor, Tensor]) -> Objective:
-        """Eq. 19 for every replica, with this epoch's dropout and negatives."""
+    def losses(self, weights: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        """What ``LOSSES`` names, [R] each: Eq. 19, the mean over the views, and what goes beyond the paper."""
+        views = [self.training_output(weights, view) for view in range(self.shared.views)]
+        parts = [self.objective(view) for view in views]
+        total, *paper = (torch.stack(each).mean(0) for each in zip(*parts, strict=True)) if views[1:] else parts[0]
+        agreement = distillation = torch.zeros_like(total)
+        of = self.replicas.settings
+        if views[1:]:
+            agreement = agreement_loss([view.logits for view in views], of["sharpening"][:, None, None])
+            total = total + of["lambda_views"] * ramp(self.epoch) * agreement
+        if self.replicas.teacher is not None:
+            taught = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
+            distillation = torch.stack(taught).mean(0)
+            total = total + of["lambda_distill"] * distillation
+        if self.without_contrast is not None:  # a replica without this loss reports none, whoever trains beside it
+            paper[-1] = paper[-1].masked_fill(self.without_contrast, 0)
+        return total, *paper, agreement, distillation
+
+    def objective(self, out: Output) -> Objective:
+        """Eq. 19 for every replica, with this epoch's negatives."""
         of, shared = self.replicas.settings, self.shared
         return objective(
-            self.training_output(weights),
+            out,
             self.replicas.train.index,
             self.replicas.train.target,
             self.replicas.train.weight,
@@ -130,15 +164,18 @@ class Batch:
             contrast=self.contrasts,
         )
 
-    def training_output(self, weights: tuple[Tensor, Tensor]) -> Output:
-        """The forward pass of one epoch, with its dropout."""
+    def training_output(self, weights: tuple[Tensor, Tensor], view: int = 0) -> Output:
+        """A forward pass of one epoch, with its dropout."""
         drop: dict[str, Drop] = {}
         if self.drops_input:
-            drop["drop_input"] = Dropout(self.key("input"), self.replicas.rate("input_dropout")).input
+            drop["drop_input"] = Dropout(self.key("input", view), self.replicas.rate("input_dropout")).input
         if self.drops_hidden:
-            drop["drop_hidden"] = Dropout(self.key("hidden"), self.replicas.rate("dropout")).hidden
+            drop["drop_hidden"] = Dropout(self.key("hidden", view), self.replicas.rate("dropout")).hidden
             if self.shared.separate_dropout:
-                drop["drop_partner"] = Dropout(self.key("partner"), self.replicas.rate("dropout")).hidden
+                drop["drop_partner"] = Dropout(self.key("partner", view), self.replicas.rate("dropout")).hidden
+        if self.drops_nodes:
+            whole_rows = Dropout(self.key("nodes", view), self.replicas.rate("drop_node")).nodes
+            drop["drop_hidden"] = _after(whole_rows, drop.get("drop_hidden"))
         alpha = self.replicas.settings["alpha"][:, None, None]
         weight1, weight2 = weights
         return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
@@ -159,6 +196,10 @@ class Batch:
         self.replicas = self.replicas.keep(replicas)
         for optimizer in self.optimizers:
             optimizer.keep(replicas)
+
+
+def _after(second: Drop, first: Drop | None) -> Drop:
+    return second if first is None else lambda H: second(first(H))
 
 
 def accuracy(logits: Tensor, nodes: Labelled) -> Tensor:

@@ -55,6 +55,10 @@ class Dropout:
         """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
         return _Drop.apply(H, self)
 
+    def nodes(self, H: Tensor) -> Tensor:
+        """DropNode: whole rows of H [R, n, h] dropped; row i has the counter i."""
+        return H * self.mask(counters(H.shape[1], device=H.device)).to(H.dtype)[..., None]
+
     def input(self, X: SparseMatrix | Tensor) -> "DroppedFeatures":
         """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
         return DroppedFeatures(X, self)

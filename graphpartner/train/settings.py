@@ -56,6 +56,20 @@ class Settings:
     num_negatives: int = _between(5, 1, 1_000_000)
     """τ, the size of Ω."""
 
+    # Beyond the paper: views and self-distillation, off unless a preset switches them on
+    views: int = _between(1, 1, 64)
+    """K, the number of forward passes an epoch, each with dropout of its own."""
+    drop_node: float = _between(0.0, 0, 1)
+    """Share of the rows of H^(1) dropped as a whole."""
+    lambda_views: float = _between(0.0, 0, 1e6)
+    """Weight of the distance between the views and their sharpened mean."""
+    sharpening: float = _between(0.5, 1e-3, 1)
+    """s: the mean of the views is raised to the power 1/s."""
+    teachers: int = _between(0, 0, 1024)
+    """How many runs are trained first, whose mean opinion on every node is taught to the run itself."""
+    lambda_distill: float = _between(0.0, 0, 1e6)
+    """Weight of the cross-entropy to that opinion."""
+
     # Optimisation
     lr: float = _between(0.01, 0, 100)
     """Learning rate of Adam."""
@@ -87,7 +101,8 @@ class Settings:
 
 
 PER_REPLICA = (
-    "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin", "lr", "decay1", "decay2",
+    "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin",
+    "drop_node", "lambda_views", "sharpening", "lambda_distill", "lr", "decay1", "decay2",
 )  # fmt: skip
 """What may differ between the replicas of one batch; everything else changes the shape of the work."""
 

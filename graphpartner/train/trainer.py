@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
+from graphpartner.train import draws
 from graphpartner.train.batch import HISTORY, Batch
 from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
@@ -32,7 +34,9 @@ def train(
     batch_size: int | None = None,
     progress: Progress = silent,
 ) -> Runs:
-    """Enhance the graph and train one GPNN per seed; no test label is read.
+    """Enhance the graph and train one GPNN per seed, after its teachers where the settings ask for any.
+
+    No test label is read.
 
     Args:
         data: a graph as loaded, with ``train_mask`` and ``val_mask`` of [n], or [R, n]: one split a seed.
@@ -58,11 +62,17 @@ def train(
     problem = prepare(data, each[0], place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
+    teacher = None
+    if each[0].teachers:
+        share = each[0].teachers / (each[0].teachers + 1)
+        teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
+        progress = _part(progress, share, 1)
     tally = _Tally(progress, len(seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
         replicas = torch.arange(part.start, part.stop, device=place)
-        batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas))
+        taught = None if teacher is None else teacher[part].to(place)
+        batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas), taught)
         return run(batch, tally.add)
 
     if place.type == "cpu":
@@ -70,6 +80,30 @@ def train(
     else:
         parts = halving(train_part, len(seeds), batch_size)
     return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
+
+
+def opinion_of_teachers(
+    data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
+) -> Tensor:
+    """The mean class distribution of each run's teachers, [R, n, C].
+
+    The teachers of a run have its settings, its split, and seeds that follow from its own, so that runs stay
+    independent of each other.
+    """
+    count = settings[0].teachers
+    lesson = copy.copy(data)
+    for name in ("train_mask", "val_mask"):
+        if data[name].dim() == 2:
+            lesson[name] = data[name].repeat_interleave(count, 0)
+    alone = [each.replace(teachers=0) for each in settings for _ in range(count)]
+    own_seeds = [child for seed in seeds for child in draws.children(seed, count)]
+    runs = train(lesson, alone, own_seeds, device, progress=progress)
+    return runs.probabilities().unflatten(0, (len(seeds), count)).mean(1)
+
+
+def _part(progress: Progress, start: float, stop: float) -> Progress:
+    """The progress of a whole of which this is the part from ``start`` to ``stop``."""
+    return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
 def halving(train_part: Callable[[slice], Trained], replicas: int, batch_size: int) -> list[Trained]:

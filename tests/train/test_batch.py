@@ -42,7 +42,7 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
     data = toy()
     settings = [each.replace(score=score) for each in SETTINGS]
     together = batch(settings)
-    parts = together.objective(together.weights)
+    parts = together.objective(together.training_output(together.weights))
     A, index = enhanced(data, BASE).numpy(), data.train_mask.nonzero().squeeze(1).numpy()
     for r, (seed, own) in enumerate(zip(SEEDS, settings, strict=True)):
         W1, W2 = (weight[r].double().numpy() for weight in together.weights)

@@ -1,10 +1,12 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
 
 import graphpartner as gp
 from graphpartner.errors import InputError
-from graphpartner.train import trainer
+from graphpartner.train import draws, trainer
 from graphpartner.train.runs import Runs
 from graphpartner.train.settings import Settings
 from tests.train.toy import HISTORY, slow_train, toy
@@ -32,6 +34,8 @@ VARIANTS = {
     "graph alone": {"alpha": 0.0},
     "cool": {"temperature": 0.5},
     "k = 1": {"k": 1, "threshold": 0.1},
+    "views": {"views": 3, "lambda_views": 30.0, "sharpening": 0.4, "drop_node": 0.3, "separate_dropout": True},
+    "one view, nodes dropped": {"drop_node": 0.5, "dropout": 0.0},
 }
 
 
@@ -62,6 +66,32 @@ def test_every_loss_of_every_epoch_equals_the_slow_loop(variant: str, kernels: s
     assert runs.best_epoch.item() == slow.best_epoch
     assert runs.val_loss.item() == pytest.approx(slow.val_loss, rel=1e-4)
     assert (runs.logits[0] - slow.logits).abs().max() < 1e-3 * slow.logits.abs().max()
+
+
+def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
+    data, settings = toy(), BASE.replace(epochs=20, views=2, lambda_views=1.0)
+    student = settings.replace(teachers=3, lambda_distill=0.8)
+    teachers = [slow_train(data, settings, seed) for seed in draws.children(5, 3)]
+    opinion = torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
+    slow = slow_train(data, student, 5, opinion)
+    reports: list[float] = []
+    runs = gp.train(data, student, seeds=[2, 5], device="cpu", progress=lambda done, of: reports.append(done / of))
+    for name in HISTORY:
+        np.testing.assert_allclose(runs.history[1][name], slow.history[name], rtol=5e-4, atol=5e-5, err_msg=name)
+    assert slow.history["distillation"][0] > slow.history["distillation"][-1] > 0
+    assert reports[-1] == 1
+    assert reports == sorted(reports)
+
+
+def test_each_student_has_the_split_of_its_teachers() -> None:
+    data, settings = toy(), BASE.replace(epochs=15, teachers=2, lambda_distill=1.0)
+    data.train_mask = torch.stack([data.train_mask, data.val_mask])
+    data.val_mask = data.train_mask.flip(0)
+    both = gp.train(data, settings, seeds=[0, 1], device="cpu")
+    for run in range(2):
+        alone = copy.copy(data)
+        alone.train_mask, alone.val_mask = data.train_mask[run], data.val_mask[run]
+        assert_same_runs(gp.train(alone, settings, seeds=[run], device="cpu"), both, slice(run, run + 1))
 
 
 def test_early_stopping_equals_the_slow_loop() -> None:

@@ -12,7 +12,16 @@ from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.settings import Settings
 from tests.enhance.oracle import attribute_oracle
 
-HISTORY = ("loss", "cross_entropy", "rectification", "consistency", "val_loss", "val_accuracy")
+HISTORY = (
+    "loss",
+    "cross_entropy",
+    "rectification",
+    "consistency",
+    "agreement",
+    "distillation",
+    "val_loss",
+    "val_accuracy",
+)
 
 
 def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> Data:
@@ -66,7 +75,7 @@ class SlowRun:
     logits: Tensor | None = None
 
 
-def slow_train(data: Data, settings: Settings, seed: int) -> SlowRun:
+def slow_train(data: Data, settings: Settings, seed: int, teacher: Tensor | None = None) -> SlowRun:
     """One run, as the paper's algorithm and DESIGN.md describe it."""
     X, A, n = data.x.double(), enhanced(data, settings), data.num_nodes
     if settings.features == "row":
@@ -85,10 +94,10 @@ def slow_train(data: Data, settings: Settings, seed: int) -> SlowRun:
     train, val = (mask.nonzero().squeeze(1) for mask in (data.train_mask, data.val_mask))
     run = SlowRun()
 
-    def dropped(M: Tensor, stream: str, epoch: int, rate: float) -> Tensor:
+    def dropped(M: Tensor, stream: str, epoch: int, rate: float, view: int) -> Tensor:
         if rate == 0:
             return M
-        key = draws.keys([seed], stream, settings.epochs)[epoch]
+        key = draws.keys([seed], stream, settings.epochs, view)[epoch]
         mask = Dropout(key, Rate(torch.tensor([rate]))).mask(draws.counters(M.numel()), 0)
         return M * mask.reshape(M.shape).double()
 
@@ -107,18 +116,35 @@ def slow_train(data: Data, settings: Settings, seed: int) -> SlowRun:
             positive, against = share[:, 0], share[:, 1:]
         return (positive - against.mean(1)).mean()
 
-    for epoch in range(settings.epochs):
-        hidden = torch.relu(dropped(X, "input", epoch, settings.input_dropout) @ W1)
-        initial = dropped(hidden, "hidden", epoch, settings.dropout)
-        partner = dropped(hidden, "partner", epoch, settings.dropout) if settings.separate_dropout else initial
+    def one_view(epoch: int, view: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        hidden = torch.relu(dropped(X, "input", epoch, settings.input_dropout, view) @ W1)
+        initial = dropped(hidden, "hidden", epoch, settings.dropout, view)
+        if settings.drop_node:
+            initial = initial * dropped(torch.ones(n, 1), "nodes", epoch, settings.drop_node, view)
+        partner = dropped(hidden, "partner", epoch, settings.dropout, view) if settings.separate_dropout else initial
         smoothed = P @ initial
         mlp, gcn = partner @ W2, smoothed @ W2
         T = settings.temperature
-        ce = cross_entropy(settings.alpha * mlp + (1 - settings.alpha) * gcn, train)
+        logits = settings.alpha * mlp + (1 - settings.alpha) * gcn
         p, q = (mlp / T).softmax(1), (gcn / T).softmax(1)
         rt = (p * (p.log() - q.log())).mean() * T**2
         cs = torch.relu(settings.margin - score(initial, smoothed, epoch)) if settings.lambda_cs else torch.zeros(())
+        return logits, cross_entropy(logits, train), rt, cs
+
+    for epoch in range(settings.epochs):
+        views = [one_view(epoch, view) for view in range(settings.views)]
+        ce, rt, cs = (torch.stack([view[part] for view in views]).mean() for part in (1, 2, 3))
         loss = ce + settings.lambda_rt * rt + settings.lambda_cs * cs
+        agreement = distillation = torch.zeros(())
+        if settings.views > 1:
+            p = torch.stack([view[0].softmax(1) for view in views])
+            sharp = p.detach().mean(0) ** (1 / settings.sharpening)
+            sharp = sharp / sharp.sum(1, keepdim=True)
+            agreement = (p - sharp).square().sum(2).mean()
+            loss = loss + settings.lambda_views * min(1, (epoch + 1) / 100) * agreement
+        if teacher is not None:
+            distillation = torch.stack([-(teacher * view[0].log_softmax(1)).sum(1).mean() for view in views]).mean()
+            loss = loss + settings.lambda_distill * distillation
         adam.zero_grad()
         loss.backward()
         adam.step()
@@ -127,7 +153,9 @@ def slow_train(data: Data, settings: Settings, seed: int) -> SlowRun:
             logits = settings.alpha * H @ W2 + (1 - settings.alpha) * P @ H @ W2
             val_loss = cross_entropy(logits, val)
             val_accuracy = (logits[val].argmax(1) == data.y[val]).double().mean()
-        for name, value in zip(HISTORY, (loss, ce, rt, cs, val_loss, val_accuracy), strict=True):
+        for name, value in zip(
+            HISTORY, (loss, ce, rt, cs, agreement, distillation, val_loss, val_accuracy), strict=True
+        ):
             run.history[name].append(value.item())
         if val_loss < run.val_loss:
             run.best_epoch, run.val_loss = epoch, float(val_loss)
