@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def train(
     graph: GraphArgument,
-    preset: Annotated[str, typer.Option(help="paper, tuned or best")] = "best",
+    preset: Annotated[
+        str, typer.Option(help="paper, tuned, views, distilled, best, or a file of gpnn search")
+    ] = "best",
     seeds: Annotated[int, typer.Option(help="number of runs, with seeds 0, 1, …")] = 10,
     changes: SetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
@@ -46,11 +48,12 @@ def train(
 
     start = time.monotonic()
     entry = find_entry(graph)
-    check_choice("--preset", preset, FAMILIES)
+    if not preset.endswith(".yaml"):
+        check_choice("--preset", preset, FAMILIES)
     check_choice("--device", device, ("auto", "cpu", "cuda"))
     if seeds < 1:
         raise InputError(f"--seeds {seeds}: must be 1 or more")
-    chosen = find_preset(f"{graph}/{preset}")
+    chosen = find_preset(preset if preset.endswith(".yaml") else f"{graph}/{preset}")
     settings = chosen.settings.replace(**_parsed(changes))
     place = pick_device(device)
     data = with_split(load_dataset(graph, root), range(seeds))

@@ -8,7 +8,7 @@ from graphpartner.errors import InputError
 from graphpartner.train.settings import Settings
 
 FOLDER = Path(__file__).parent / "presets"
-FAMILIES = ("paper", "tuned", "best")
+FAMILIES = ("paper", "tuned", "views", "distilled", "best")
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Preset:
     Attributes:
         graph: the graph they were chosen for.
         family: ``paper`` is the paper's method and nothing else; ``tuned`` the paper's parts in any combination;
-            ``best`` the best there is.
+            ``views`` and ``distilled`` go beyond the paper; ``best`` is the best there is.
         settings: the hyperparameters.
         provenance: who chose them, and on what.
         saw_test: whether test accuracy was looked at when they were chosen. Their results show what the method can
@@ -35,7 +35,12 @@ class Preset:
 
 
 def preset(name: str) -> Preset:
-    """A preset by name: ``"citeseer/paper"``, ``"citeseer/tuned"``, or ``"citeseer"`` for the best there is."""
+    """A preset by name: ``"citeseer/paper"``, ``"citeseer/tuned"``, or ``"citeseer"`` for the best there is.
+
+    A name that ends in ``.yaml`` is a file that ``gpnn search`` wrote.
+    """
+    if name.endswith(".yaml"):
+        return _from_file(Path(name))
     graph, _, family = name.partition("/")
     content = _read(graph)
     family = family or "best"
@@ -47,6 +52,20 @@ def preset(name: str) -> Preset:
     mean, sd = content["published"]
     settings = Settings().replace(**entry["settings"])
     return Preset(graph, chosen, settings, entry["provenance"], entry["saw_test"], (mean, sd))
+
+
+def _from_file(path: Path) -> Preset:
+    import yaml
+
+    try:
+        entry = yaml.safe_load(path.read_text())
+        mean, sd = _read(entry["graph"])["published"]
+        settings = Settings().replace(**entry["settings"])
+        return Preset(entry["graph"], entry["family"], settings, entry["provenance"], entry["saw_test"], (mean, sd))
+    except OSError as error:
+        raise InputError(f"preset {path}: cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise InputError(f"preset {path}: is no file that gpnn search wrote ({error})") from None
 
 
 def preset_names() -> list[str]:

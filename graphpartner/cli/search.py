@@ -1,0 +1,78 @@
+"""``gpnn search``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphpartner.cli.options import DataOption, GraphArgument, check_choice, output_folder
+from graphpartner.errors import InputError
+
+
+def search(
+    graph: GraphArgument,
+    family: Annotated[str, typer.Option(help="paper, tuned, views or distilled: which settings are free")] = "tuned",
+    trials: Annotated[int, typer.Option(help="configurations to judge, those of earlier calls included")] = 256,
+    seconds: Annotated[float | None, typer.Option(help="begin nothing new after so many seconds")] = None,
+    splits: Annotated[int, typer.Option(help="development splits a configuration is judged on")] = 8,
+    replicas: Annotated[int, typer.Option(help="about how many runs make a batch")] = 96,
+    epochs: Annotated[int, typer.Option(help="at most so many epochs a run while searching")] = 500,
+    begin_at: Annotated[
+        list[str] | None, typer.Option(help="presets to begin at, e.g. cora/tuned or a file", metavar="PRESET")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(help="an Optuna storage address, else a SQLite file in DIR", metavar="ADDRESS")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    out: Annotated[Path, typer.Option(help="folder for the preset that is found", metavar="DIR")] = Path("search"),
+    root: DataOption = None,
+) -> None:
+    """Search settings by validation accuracy; no test label is looked at. A second call goes on where this one ends."""
+    from graphpartner.experiments.found import open_study, write_preset
+    from graphpartner.experiments.search import search as look
+    from graphpartner.experiments.space import FAMILIES, space_of
+    from graphpartner.graph.catalogue import find_entry
+    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.report.terminal import facts, notes, progress, show
+    from graphpartner.train.presets import preset
+    from graphpartner.train.settings import Settings
+    from graphpartner.train.trainer import pick_device
+
+    entry = find_entry(graph)
+    check_choice("--family", family, tuple(FAMILIES))
+    for option, value in (("trials", trials), ("splits", splits), ("replicas", replicas), ("epochs", epochs)):
+        if value < 1:
+            raise InputError(f"--{option} {value}: must be 1 or more")
+    place = pick_device(device)
+    folder = output_folder(out)
+    starts = [preset(name).settings for name in begin_at or []]
+    data = load_dataset(graph, root)
+    study = open_study(storage or f"sqlite:///{folder / 'studies.db'}", f"{graph}-{family}")
+    notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")
+    with progress("searching") as tell:
+        found = look(
+            data,
+            space_of(graph, family),
+            study,
+            trials=trials,
+            seconds=seconds,
+            splits=splits,
+            replicas=replicas,
+            base=Settings(epochs=epochs),
+            starts=starts,
+            device=place,
+            progress=tell,
+        )
+    drawn = "random splits" if data.get("train_mask") is None else "re-splits of the training and validation nodes"
+    file = write_preset(folder, graph, family, found, splits, drawn, epochs)
+    changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
+    show(
+        facts(
+            [
+                ("validation accuracy", f"[bold]{100 * found.value:.2f} %[/]   mean over {2 * splits} other splits"),
+                ("configurations", f"{found.trials} judged"),
+                *sorted((name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in changed),
+                ("preset", str(file)),
+            ]
+        )
+    )

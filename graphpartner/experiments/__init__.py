@@ -1,0 +1,1 @@
+"""What was claimed, what holds? Experiments with their published results, ``reproduce`` and ``search``."""

@@ -1,0 +1,46 @@
+"""What a search may see: training and validation labels, split anew many times, and no other label."""
+
+import copy
+
+import torch
+from torch_geometric.data import Data
+
+from graphpartner.graph.splits import Split, per_class_splits
+
+
+def development(data: Data, splits: int, first: int = 0) -> Data:
+    """The graph with so many development splits, masks [S, n], and every other label taken away.
+
+    Where the graph has a public split, its training and validation nodes are pooled and drawn anew: as many training
+    nodes of every class as before, and all others of the pool for validation. Where it has none, split s is the
+    random split of seed s, of which the training and validation nodes are kept. Labels outside of all these masks are
+    set to −1, so that nothing that is given this graph can look at them.
+
+    Args:
+        data: a graph as loaded.
+        splits: S.
+        first: the number of the first split; other numbers are other splits.
+    """
+    seeds = range(first, first + splits)
+    seen = copy.copy(data)
+    split = per_class_splits(data.y, seeds) if data.get("train_mask") is None else resplit(data, seeds)
+    seen.train_mask, seen.val_mask = split.train_mask, split.val_mask
+    if "test_mask" in seen:
+        del seen.test_mask
+    known = (split.train_mask | split.val_mask).any(0)
+    seen.y = torch.where(known, data.y, -1)
+    seen.num_classes = int(data.y.max()) + 1 if data.get("num_classes") is None else data.num_classes
+    return seen
+
+
+def resplit(data: Data, seeds: range) -> Split:
+    """The nodes of a public split's training and validation sets, drawn anew for every seed; no test node."""
+    pool = data.train_mask | data.val_mask
+    masks = torch.zeros(len(seeds), data.num_nodes, dtype=torch.bool)
+    for row, seed in zip(masks, seeds, strict=True):
+        generator = torch.Generator().manual_seed(seed)
+        for c in data.y[data.train_mask].unique():
+            members = (pool & (data.y == c)).nonzero().squeeze(-1)
+            count = int((data.train_mask & (data.y == c)).sum())
+            row[members[torch.randperm(members.numel(), generator=generator)[:count]]] = True
+    return Split(masks, pool & ~masks, torch.zeros_like(masks))

@@ -1,0 +1,65 @@
+"""Studies that survive a kill, and the preset a search has found, as a file with its provenance."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphpartner.errors import InputError
+from graphpartner.experiments.search import Found
+from graphpartner.graph.packed import write_atomically
+from graphpartner.train.settings import Settings
+
+if TYPE_CHECKING:
+    import optuna
+
+STARTUP = 48  # trials drawn at random before the sampler learns from them
+
+
+def open_study(storage: str, name: str) -> "optuna.Study":
+    """A study of that name, made or found again: a SQLite file, or any address Optuna knows."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=0)
+    try:
+        return optuna.create_study(
+            storage=storage, study_name=name, sampler=sampler, direction="maximize", load_if_exists=True
+        )
+    except Exception as error:  # whatever the database's driver calls it
+        raise InputError(f"--storage {storage}: cannot be opened ({error}); give an address Optuna knows") from None
+
+
+def write_preset(folder: Path, graph: str, family: str, found: Found, splits: int, drawn: str, epochs: int) -> Path:
+    """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten."""
+    import yaml
+
+    provenance = (
+        f"gpnn search {graph} --family {family}: best of {found.trials} configurations by mean validation accuracy "
+        f"over {splits} {drawn}, {len(found.finalists)} finalists judged again on {2 * splits} others "
+        f"({100 * found.value:.2f} %); no test label was looked at"
+    )
+    content = {
+        "graph": graph,
+        "family": family,
+        "provenance": provenance,
+        "saw_test": False,
+        "settings": changes(found.settings.replace(epochs=Settings().epochs)),
+        "finalists": [
+            {"search": round(100 * before, 3), "final": round(100 * after, 3), "settings": changes(settings)}
+            for settings, before, after in found.finalists
+        ],
+    }
+    file = folder / f"{graph}-{family}.yaml"
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=100).encode())
+    return file
+
+
+def changes(settings: Settings) -> dict[str, Any]:
+    """What differs from the defaults, numbers in four digits: more would say more than is known."""
+    default = Settings()
+    values = {item.name: getattr(settings, item.name) for item in dataclasses.fields(settings)}
+    return {
+        name: float(f"{value:.4g}") if isinstance(value, float) else value
+        for name, value in values.items()
+        if value != getattr(default, name)
+    }

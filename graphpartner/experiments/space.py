@@ -1,0 +1,82 @@
+"""Where ``gpnn search`` looks: the values each setting may take, family by family."""
+
+from dataclasses import dataclass
+
+from graphpartner.errors import InputError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of these values."""
+
+    values: tuple[int | float | str | bool, ...]
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number from low to high; ``log``: every order of magnitude alike."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+Space = dict[str, Choice | Between]
+
+# The same for all replicas of a batch, since it changes the shape of the work
+SHARED: Space = {
+    "num_steps": Choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)),
+    "threshold": Choice((0.3, 0.4, 0.5)),
+    "features": Choice(("raw", "row")),
+    "hidden_channels": Choice((64, 128, 256)),
+    "num_negatives": Choice((1, 5, 20)),
+    "separate_dropout": Choice((False, True)),
+}
+# May differ from replica to replica
+OWN: Space = {
+    "alpha": Between(0.01, 0.6),
+    "input_dropout": Between(0.0, 0.85),
+    "dropout": Between(0.0, 0.85),
+    "lambda_rt": Between(0.01, 3.0, log=True),
+    "lambda_cs": Between(0.03, 5.0, log=True),
+    "margin": Between(0.3, 1.5),
+    "lr": Between(0.002, 0.1, log=True),
+    "decay1": Between(1e-5, 0.05, log=True),
+    "decay2": Between(1e-6, 0.05, log=True),
+}
+PAPER: Space = {
+    "beta": Choice((0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)),
+    "score": Choice(("inner",)),
+    "positives": Choice(("self",)),
+}
+TUNED: Space = {
+    "beta": Choice((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
+    "score": Choice(("inner", "cosine")),
+    "positives": Choice(("self", "neighbors")),
+}
+VIEWS: Space = {
+    "views": Choice((2, 3, 4)),
+    "drop_node": Between(0.0, 0.8),
+    "lambda_views": Between(0.1, 3.0, log=True),
+    "sharpening": Between(0.1, 1.0),
+}
+DISTILLED: Space = {"teachers": Choice((4,)), "lambda_distill": Between(0.05, 5.0, log=True)}
+
+# The paper says of CiteSeer that it takes 48 steps, cosine scores and neighbour positives.
+PAPER_ON: dict[str, Space] = {
+    "citeseer": {"num_steps": Choice((48,)), "score": Choice(("cosine",)), "positives": Choice(("neighbors",))}
+}
+
+FAMILIES: dict[str, Space] = {
+    "paper": {**SHARED, **OWN, **PAPER},
+    "tuned": {**SHARED, **OWN, **TUNED},
+    "views": {**SHARED, **OWN, **TUNED, **VIEWS},
+    "distilled": {**SHARED, **OWN, **TUNED, **VIEWS, **DISTILLED},
+}
+
+
+def space_of(graph: str, family: str) -> Space:
+    """The space of one family of presets on one graph."""
+    if family not in FAMILIES:
+        raise InputError(f"family = {family!r}: must be one of {', '.join(FAMILIES)}")
+    return FAMILIES[family] | (PAPER_ON.get(graph, {}) if family == "paper" else {})
