@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 def train(
     graph: GraphArgument,
-    preset: Annotated[
-        str, typer.Option(help="paper, tuned, views, distilled, best, or a file of gpnn search")
-    ] = "best",
+    preset: Annotated[str, typer.Option(help="paper, tuned, views, distilled, best, or a file")] = "best",
     seeds: Annotated[int, typer.Option(help="number of runs, with seeds 0, 1, …")] = 10,
     changes: SetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
