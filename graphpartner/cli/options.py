@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,19 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="change a setting, e.g. --set alpha=0.3", metavar="KEY=VALUE")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
+
+
+def parsed(changes: list[str] | None) -> dict[str, Any]:
+    """The settings that ``--set`` gives."""
+    from graphpartner.train.settings import parse
+
+    parsed = {}
+    for change in changes or []:
+        name, sign, text = change.partition("=")
+        if not sign:
+            raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
+        parsed[name] = parse(name, text)
+    return parsed
 
 
 def check_choice(option: str, value: str, choices: Sequence[str]) -> None:

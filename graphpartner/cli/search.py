@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, GraphArgument, check_choice, output_folder
+from graphpartner.cli.options import DataOption, GraphArgument, check_choice, output_folder, parsed
 from graphpartner.errors import InputError
 
 
@@ -19,6 +19,9 @@ def search(
     epochs: Annotated[int, typer.Option(help="at most so many epochs a run while searching")] = 500,
     begin_at: Annotated[
         list[str] | None, typer.Option(help="presets to begin at, e.g. cora/tuned or a file", metavar="PRESET")
+    ] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="hold a setting, e.g. --set num_steps=10", metavar="KEY=VALUE")
     ] = None,
     storage: Annotated[
         str | None, typer.Option(help="an Optuna storage address, else a SQLite file in DIR", metavar="ADDRESS")
@@ -43,6 +46,9 @@ def search(
     for option, value in (("trials", trials), ("splits", splits), ("replicas", replicas), ("epochs", epochs)):
         if value < 1:
             raise InputError(f"--{option} {value}: must be 1 or more")
+    held = parsed(changes)
+    base = Settings(epochs=epochs).replace(**held)
+    space = {name: each for name, each in space_of(graph, family).items() if name not in held}
     place = pick_device(device)
     folder = output_folder(out)
     starts = [preset(name).settings for name in begin_at or []]
@@ -52,13 +58,13 @@ def search(
     with progress("searching") as tell:
         found = look(
             data,
-            space_of(graph, family),
+            space,
             study,
             trials=trials,
             seconds=seconds,
             splits=splits,
             replicas=replicas,
-            base=Settings(epochs=epochs),
+            base=base,
             starts=starts,
             device=place,
             progress=tell,

@@ -14,6 +14,7 @@ from graphpartner.cli.options import (
     SetOption,
     check_choice,
     output_folder,
+    parsed,
     versions,
 )
 from graphpartner.errors import InputError
@@ -52,7 +53,7 @@ def train(
     if seeds < 1:
         raise InputError(f"--seeds {seeds}: must be 1 or more")
     chosen = find_preset(preset if preset.endswith(".yaml") else f"{graph}/{preset}")
-    settings = chosen.settings.replace(**_parsed(changes))
+    settings = chosen.settings.replace(**parsed(changes))
     place = pick_device(device)
     data = with_split(load_dataset(graph, root), range(seeds))
     folder = output_folder(out or Path("runs") / graph)
@@ -101,18 +102,6 @@ def train(
             ]
         )
     )
-
-
-def _parsed(changes: list[str] | None) -> dict[str, Any]:
-    from graphpartner.train.settings import parse
-
-    parsed = {}
-    for change in changes or []:
-        name, sign, text = change.partition("=")
-        if not sign:
-            raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
-        parsed[name] = parse(name, text)
-    return parsed
 
 
 def _saved(runs: "Runs", folder: Path, about: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """``gpnn search``: Optuna over a declared space, every trial a handful of replicas, judged on validation alone."""
 
 import copy
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from graphpartner.train.trainer import train
 if TYPE_CHECKING:
     import optuna
 
+THROUGH = 0.3  # share of the configurations that go on from a first few splits to all of them
 FINALISTS = 10  # the best trials are judged once more, on splits that the search has not seen
 
 
@@ -57,7 +59,8 @@ def search(
     """Look for the settings with the highest mean validation accuracy over development splits.
 
     Configurations are asked for in groups that share what changes the shape of the work, so that a group times its
-    splits is one batch of replicas. Every configuration sees the same splits and seeds.
+    splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on the
+    first few are spared the others.
 
     Args:
         data: a graph as loaded; only :func:`development` of it is used.
@@ -82,11 +85,42 @@ def search(
         if waiting:
             study.enqueue_trial(_inside(waiting.pop(0), space))
         asked = _ask(study, space, min(group, trials - done))
-        values = judge(seen, [base.replace(**each) for _, each in asked], device)
-        for (trial, _), value in zip(asked, values, strict=True):
-            study.tell(trial, value)
+        _race(study, [(trial, base.replace(**each)) for trial, each in asked], seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
+
+
+def _race(
+    study: "optuna.Study", runners: list[tuple["optuna.Trial", Settings]], seen: Data, device: str | torch.device
+) -> None:
+    """Judge a group on its first splits, and on all of them those alone that are among the best seen so far."""
+    import optuna
+
+    splits = seen.train_mask.shape[0]
+    heat = max(1, splits // 4)
+    early = judge(_splits(seen, slice(0, heat)), [settings for _, settings in runners], device)
+    for (trial, _), value in zip(runners, early, strict=True):
+        trial.report(value, heat)
+    bar = quantile([t.intermediate_values[heat] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
+    through = [runner for runner, value in zip(runners, early, strict=True) if value >= bar]
+    late = judge(_splits(seen, slice(heat, None)), [settings for _, settings in through], device) if through else []
+    values = {trial.number: value for (trial, _), value in zip(through, late, strict=True)}
+    for (trial, _), value in zip(runners, early, strict=True):
+        if trial.number in values:
+            study.tell(trial, (heat * value + (splits - heat) * values[trial.number]) / splits)
+        else:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+
+def quantile(values: list[float]) -> float:
+    """The value that a share of ``THROUGH`` of these reach."""
+    return sorted(values, reverse=True)[max(0, math.ceil(THROUGH * len(values)) - 1)]
+
+
+def _splits(seen: Data, which: slice) -> Data:
+    part = copy.copy(seen)
+    part.train_mask, part.val_mask = seen.train_mask[which], seen.val_mask[which]
+    return part
 
 
 def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
@@ -101,7 +135,8 @@ def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> l
 
 def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> Found:
     """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best."""
-    best = sorted(finished(study), key=lambda trial: -trial.value)[:FINALISTS]
+    whole = [trial for trial in finished(study) if trial.value is not None]
+    best = sorted(whole, key=lambda trial: -trial.value)[:FINALISTS]
     if not best:
         raise InputError("no configuration was judged: give the search more time")
     seen = development(data, 2 * splits, first=splits)
@@ -115,8 +150,8 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
 
 
 def finished(study: "optuna.Study") -> list[Any]:
-    """The trials that have a value; one that was interrupted has none and is asked for again in some other form."""
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.value is not None]
+    """The trials that were judged, on some splits or on all; one that was interrupted is not among them."""
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
 
 
 def _ask(study: "optuna.Study", space: Space, count: int) -> list[tuple["optuna.Trial", dict[str, Any]]]:

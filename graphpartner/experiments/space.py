@@ -28,7 +28,7 @@ SHARED: Space = {
     "num_steps": Choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)),
     "threshold": Choice((0.3, 0.4, 0.5)),
     "features": Choice(("raw", "row")),
-    "hidden_channels": Choice((64, 128, 256)),
+    "hidden_channels": Choice((64, 128)),
     "num_negatives": Choice((1, 5, 20)),
     "separate_dropout": Choice((False, True)),
 }
