@@ -69,7 +69,11 @@ def search(
             device=place,
             progress=tell,
         )
-    drawn = "random splits" if data.get("train_mask") is None else "re-splits of the training and validation nodes"
+    drawn = (
+        "random splits"
+        if data.get("train_mask") is None
+        else "splits (half the public one, half its training and validation nodes drawn anew)"
+    )
     file = write_preset(folder, graph, family, found, splits, drawn, epochs)
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
     show(

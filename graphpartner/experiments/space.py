@@ -59,6 +59,7 @@ VIEWS: Space = {
     "drop_node": Between(0.0, 0.8),
     "lambda_views": Between(0.1, 3.0, log=True),
     "sharpening": Between(0.1, 1.0),
+    "prior_temperature": Between(0.2, 1.2),
 }
 DISTILLED: Space = {"teachers": Choice((4,)), "lambda_distill": Between(0.05, 5.0, log=True)}
 

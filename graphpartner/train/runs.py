@@ -18,6 +18,7 @@ from torch import Tensor
 from graphpartner.graph.packed import write_atomically
 from graphpartner.model.gpnn import GPNN, forward
 from graphpartner.train.batch import HISTORY
+from graphpartner.train.prior import with_class_prior
 from graphpartner.train.problem import Problem
 from graphpartner.train.settings import Settings
 from graphpartner.train.stopping import EarlyStopping
@@ -97,7 +98,10 @@ class Runs:
 
     @cached_property
     def logits(self) -> Tensor:
-        """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU."""
+        """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU.
+
+        Where the settings give a ``prior_temperature``, the estimated frequency of each class is part of them.
+        """
         parts = []
         for start in range(0, len(self), max(self.batches)):
             part = slice(start, start + max(self.batches))
@@ -105,7 +109,8 @@ class Runs:
             weights = self.weight1[part], self.weight2[part]
             with torch.no_grad():
                 out = forward(self.problem.X, *weights, self.problem.propagate, alpha[:, None, None], smooth=False)
-            parts.append(out.logits.cpu())
+            temperature = torch.tensor([each.prior_temperature for each in self.settings[part]])
+            parts.append(with_class_prior(out.logits, temperature.to(alpha.device)).cpu())
         return torch.cat(parts)
 
     def probabilities(self) -> Tensor:

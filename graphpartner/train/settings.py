@@ -69,6 +69,8 @@ class Settings:
     """How many runs are trained first, whose mean opinion on every node is taught to the run itself."""
     lambda_distill: float = _between(0.0, 0, 1e6)
     """Weight of the cross-entropy to that opinion."""
+    prior_temperature: float = _between(0.0, 0, 100)
+    """T of the estimate of how frequent each class is, which the answers take into account; 0: they do not."""
 
     # Optimisation
     lr: float = _between(0.01, 0, 100)
@@ -102,7 +104,8 @@ class Settings:
 
 PER_REPLICA = (
     "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin",
-    "drop_node", "lambda_views", "sharpening", "lambda_distill", "lr", "decay1", "decay2",
+    "drop_node", "lambda_views", "sharpening", "lambda_distill", "prior_temperature",
+    "lr", "decay1", "decay2",
 )  # fmt: skip
 """What may differ between the replicas of one batch; everything else changes the shape of the work."""
 
