@@ -58,6 +58,8 @@ class Batch:
         val: labelled nodes to stop by.
     """
 
+    curves = HISTORY
+
     def __init__(
         self, problem: Problem, settings: list[Settings], seeds: list[int], train: Labelled, val: Labelled
     ) -> None:
