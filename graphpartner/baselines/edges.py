@@ -25,7 +25,7 @@ class Edges:
         self.crow, self.col = matrix.crow_indices().int(), matrix.col_indices().int()
         device = matrix.device
         self.target = torch.repeat_interleave(torch.arange(self.num_nodes, device=device), self.crow.diff())
-        self.source = self.col.long()
+        self.row, self.source = self.target.int(), self.col.long()
         self.loop = self.source == self.target
         self.weight = matrix.values()
         self.order = torch.arange(self.count, device=device, dtype=torch.int32)
@@ -43,6 +43,17 @@ class Edges:
         ones = torch.ones(self.count, device=self.crow.device)
         return SparseMatrix(csr(self.crow, self.order, ones, (self.num_nodes, self.count)))
 
+    @cached_property
+    def out_of(self) -> SparseMatrix:
+        """[n, E]: ``out_of @ values`` adds up the edges that come out of each node."""
+        crow, _, order = self.transposed
+        ones = torch.ones(self.count, device=self.crow.device)
+        return SparseMatrix(csr(crow, order, ones, (self.num_nodes, self.count)))
+
+    def sums(self, by_source: Tensor, by_target: Tensor) -> Tensor:
+        """by_source[source] + by_target[target] of every edge, from two times [n, G] to [E, G]."""
+        return _Sums.apply(by_source, by_target, self)
+
     def product(self, values: Tensor, H: Tensor) -> Tensor:
         """Σ_e value_e H[source] for every target: values [E, G], H [n, G, c] → [n, G, c]; differentiable in both."""
         return _Product.apply(values, H, self)
@@ -50,6 +61,17 @@ class Edges:
     def softmax(self, scores: Tensor) -> Tensor:
         """The softmax of scores [E, G] over the edges into each node."""
         return _Softmax.apply(scores, self)
+
+
+class _Sums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, by_source: Tensor, by_target: Tensor, edges: Edges) -> Tensor:
+        ctx.edges = edges
+        return by_source.index_select(0, edges.source).add_(by_target.index_select(0, edges.target))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        return ctx.edges.out_of @ gradient, ctx.edges.into @ gradient, None
 
 
 class _Product(torch.autograd.Function):
@@ -102,7 +124,7 @@ def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Te
 def dots(edges: Edges, G: Tensor, H: Tensor) -> Tensor:
     """⟨G[target], H[source]⟩ for every edge, [E, G]."""
     if (compiled := kernels(H.device.type)) is not None:
-        return compiled.dots(edges.crow, edges.col, edges.target.int(), G, H)
+        return compiled.dots(edges.crow, edges.col, edges.row, G, H)
     return (G[edges.target] * H[edges.source]).sum(-1)
 
 

@@ -13,7 +13,7 @@ def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Te
     return out
 
 
-def dots(crow: Tensor, col: Tensor, target: Tensor, G: Tensor, H: Tensor) -> Tensor:
+def dots(crow: Tensor, col: Tensor, row: Tensor, G: Tensor, H: Tensor) -> Tensor:
     """:func:`graphpartner.baselines.edges.dots` for contiguous G and H [n, G, c]."""
     out = H.new_empty(col.numel(), H.shape[1])
     _dots(*(tensor.detach().numpy() for tensor in (crow, col, G, H, out)))

@@ -29,13 +29,13 @@ def _weighted_sum(crow, col, order, values, H, out, groups, width, LANES: tl.con
 
 
 @triton.jit
-def _dots(col, target, G, H, out, groups, width, GROUPS: tl.constexpr, WIDTH: tl.constexpr):
+def _dots(row, col, G, H, out, groups, width, GROUPS: tl.constexpr, WIDTH: tl.constexpr):
     edge = tl.program_id(0).to(tl.int64)
     group = tl.program_id(1) * GROUPS + tl.arange(0, GROUPS)
     column = tl.arange(0, WIDTH)
     mask = (group < groups)[:, None] & (column < width)[None, :]
     place = group[:, None] * width + column[None, :]
-    i = tl.load(target + edge).to(tl.int64) * groups * width
+    i = tl.load(row + edge).to(tl.int64) * groups * width
     j = tl.load(col + edge).to(tl.int64) * groups * width
     product = tl.load(G + i + place, mask=mask, other=0) * tl.load(H + j + place, mask=mask, other=0)
     tl.store(out + edge * groups + group, tl.sum(product, 1), mask=group < groups)
@@ -51,12 +51,12 @@ def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Te
     return out
 
 
-def dots(crow: Tensor, col: Tensor, target: Tensor, G: Tensor, H: Tensor) -> Tensor:
+def dots(crow: Tensor, col: Tensor, row: Tensor, G: Tensor, H: Tensor) -> Tensor:
     """:func:`graphpartner.baselines.edges.dots` for contiguous G and H [n, G, c]."""
     _, groups, width = H.shape
     out = H.new_empty(col.numel(), groups)
     wide = triton.next_power_of_2(width)
     together = min(triton.next_power_of_2(groups), max(1, 1024 // wide))
     grid = (col.numel(), triton.cdiv(groups, together))
-    _dots[grid](col, target, G, H, out, groups, width, together, wide, num_warps=1)
+    _dots[grid](row, col, G, H, out, groups, width, together, wide, num_warps=1)
     return out

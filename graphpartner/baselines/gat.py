@@ -51,7 +51,7 @@ class GAT(Model):
 
     def weights(self, initial: Initial) -> dict[str, Weight]:
         """Of every layer W with all heads side by side, a_source, a_target and the bias."""
-        weights = {}
+        weights: dict[str, Weight] = {}
         for layer in range(self.settings.layers):
             width, heads, head = self.shape(layer)
             last = layer == self.settings.layers - 1
@@ -82,7 +82,7 @@ class GAT(Model):
         _, heads, head = self.shape(layer)
         source, target, bias = (weights[f"{name}{layer + 1}"] for name in ("source", "target", "bias"))
         by_source, by_target = (grouped(inner * vector, heads).sum(-1) for vector in (source, target))  # [n, R · heads]
-        scores = F.leaky_relu(by_target.index_select(0, edges.target) + by_source.index_select(0, edges.source), SLOPE)
+        scores = F.leaky_relu(edges.sums(by_source, by_target), SLOPE)
         alpha = ungrouped(edges.softmax(scores), replicas)
         alpha = grouped(noise.hidden(alpha, self.settings.dropout, layer, stream="edges")).reshape(edges.count, -1)
         out = ungrouped(edges.product(alpha, grouped(inner, heads)), replicas)

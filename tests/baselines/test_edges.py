@@ -61,6 +61,18 @@ def test_softmax_and_its_gradient(seed, groups, size):
     assert_close(ours, theirs)
 
 
+def test_sums_and_their_gradients():
+    edges, _ = graph_edges(3)
+    by_source, by_target = (torch.randn(edges.num_nodes, 4, requires_grad=True) for _ in range(2))
+    found = edges.sums(by_source, by_target)
+    expected = by_source[edges.source] + by_target[edges.target]
+    assert_close(found, expected)
+    direction = torch.randn_like(found)
+    ours, theirs = (torch.autograd.grad((s * direction).sum(), (by_source, by_target)) for s in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        assert_close(one, other)
+
+
 def test_edges_know_their_ends():
     edges, P = graph_edges(0)
     assert_close(dense(edges, edges.weight[:, None])[0], P)
