@@ -1,12 +1,12 @@
 """GRAND: Feng et al., Graph Random Neural Networks for Semi-Supervised Learning on Graphs, NeurIPS 2020."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from graphpartner.baselines.graph import Graph
 from graphpartner.baselines.model import Model, Output, Weight, Weights
 from graphpartner.baselines.noise import Initial, Noise, Quiet
 from graphpartner.baselines.settings import HiddenSettings
@@ -53,17 +53,22 @@ class GRAND(Model):
     Settings: ClassVar = GRANDSettings
     settings: GRANDSettings
 
-    def __init__(self, graph: Graph, settings: GRANDSettings) -> None:
-        super().__init__(graph, settings)
-        self.X = graph.X.csr.to_dense() if isinstance(graph.X, SparseMatrix) else graph.X
-        self.mean_X = (1 - settings.node_dropout) * self.propagate(self.X)
+    @cached_property
+    def features(self) -> Tensor:
+        """The features, dense."""
+        return self.graph.X.csr.to_dense() if isinstance(self.graph.X, SparseMatrix) else self.graph.X
+
+    @cached_property
+    def expected(self) -> Tensor:
+        """X̄ as it is on average, [n, d]."""
+        return self.propagate((1 - self.settings.node_dropout) * self.features)
 
     def propagate(self, X: Tensor) -> Tensor:
         """1/(K + 1) Σ_k P^k X."""
-        total = X.clone()
+        total = X
         for _ in range(self.settings.num_steps):
             X = self.graph.P @ X
-            total += X
+            total = total + X
         return total / (self.settings.num_steps + 1)
 
     def weights(self, initial: Initial) -> dict[str, Weight]:
@@ -84,23 +89,35 @@ class GRAND(Model):
 
     def forward(self, weights: Weights, noise: Quiet, view: int = 0) -> Output:
         """One view: another random propagation in training, the expected one else."""
-        X = self.mean_X if not isinstance(noise, Noise) else self.random_propagation(noise, view)
-        if self.settings.batch_norm:
-            X = normalized(X, 1, weights, noise)
-        if noise.training:
-            X = noise.hidden(X, self.settings.input_dropout, view, stream="input")
-        hidden = (X @ weights["weight1"] + weights["bias1"]).relu()
+        hidden = (self.first_layer(weights, noise, view) + weights["bias1"]).relu()
         if self.settings.batch_norm:
             hidden = normalized(hidden, 2, weights, noise)
         hidden = noise.hidden(hidden, self.settings.dropout, view)
         return Output(times(hidden, weights["weight2"]) + weights["bias2"])
 
+    def first_layer(self, weights: Weights, noise: Quiet, view: int) -> Tensor:
+        """X̄ W1. Where nothing happens to X̄ in between, X W1 is propagated: it has far fewer columns than X."""
+        if not self.settings.batch_norm and not (noise.training and self.settings.input_dropout):
+            inner = self.graph.X @ weights["weight1"]
+            kept = self.kept(noise, view) if isinstance(noise, Noise) else 1 - self.settings.node_dropout
+            return self.propagate(inner * kept)
+        X = self.random_propagation(noise, view) if isinstance(noise, Noise) else self.expected
+        if self.settings.batch_norm:
+            X = normalized(X, 1, weights, noise)
+        if noise.training:
+            X = noise.hidden(X, self.settings.input_dropout, view, stream="input")
+        return X @ weights["weight1"]
+
+    def kept(self, noise: Noise, view: int) -> Tensor:
+        """1 for a node that keeps its features, 0 for one that loses them, [R, n, 1]."""
+        dropout = noise.dropout(self.settings.node_dropout, view, stream="nodes")
+        nodes = torch.arange(self.graph.num_nodes, device=self.graph.device, dtype=torch.int32)
+        return (dropout.mask(nodes) > 0).float()[:, :, None]
+
     @torch.no_grad()
     def random_propagation(self, noise: Noise, view: int) -> Tensor:
         """X̄ of every run, [R, n, d]."""
-        kept = noise.dropout(self.settings.node_dropout, view, stream="nodes")
-        nodes = torch.arange(self.graph.num_nodes, device=self.graph.device, dtype=torch.int32)
-        rows = (kept.mask(nodes) > 0).T[:, :, None] * self.X[:, None]  # lies in memory as [n, R, d]
+        rows = self.kept(noise, view).transpose(0, 1) * self.features[:, None]  # lies in memory as [n, R, d]
         return self.propagate(rows.transpose(0, 1))
 
     def loss(self, weights: Weights, noise: Quiet, train: Labelled) -> Tensor:
