@@ -64,6 +64,8 @@ class Batch:
         teacher: the teachers' opinion on every node, [R, n, C], where there are any.
     """
 
+    curves = HISTORY
+
     def __init__(
         self,
         problem: Problem,

@@ -14,21 +14,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives", "nodes")
-VIEWS_APART = 1 << 20  # between the streams of one view and the next
+STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives", "edges", "nodes")
+
+LAYER = 256  # so many numbers are kept for the streams of one layer
 
 MULTIPLIER1 = 0x7FEB352D
 MULTIPLIER2 = 0x846CA68B - 2**32  # as a signed int32
 
 
-def keys(seeds: list[int], stream: str, epochs: int, view: int = 0) -> Tensor:
-    """Both halves of the keys of one stream, int32 [epochs, R, 2]; each view of a run has streams of its own.
+def keys(seeds: list[int], stream: str, epochs: int, layer: int = 0) -> Tensor:
+    """Both halves of the keys of one stream, int32 [epochs, R, 2]; every layer and every view has its own.
 
     A 64-bit mixer (splitmix64) over seed, stream and epoch: neighbouring seeds and epochs get unrelated keys.
     """
     seed = np.array([s & (2**64 - 1) for s in seeds], np.uint64)[None, :]
     epoch = np.arange(epochs, dtype=np.uint64)[:, None]
-    mixed = _splitmix(_splitmix(_splitmix(seed) + np.uint64(STREAMS.index(stream) + VIEWS_APART * view)) + epoch)
+    number = STREAMS.index(stream) + LAYER * layer
+    mixed = _splitmix(_splitmix(_splitmix(seed) + np.uint64(number)) + epoch)
     halves = np.stack([mixed & np.uint64(2**32 - 1), mixed >> np.uint64(32)], -1)
     return torch.from_numpy(halves.astype(np.uint32).view(np.int32))
 

@@ -4,6 +4,7 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from graphpartner.errors import InputError
 from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
 from graphpartner.train import draws
-from graphpartner.train.batch import HISTORY, Batch
+from graphpartner.train.batch import Batch
 from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import count_classes, labelled, prepare
@@ -48,9 +49,8 @@ def train(
             depend on it, up to the order of floating-point sums.
         progress: called with (epochs done, epochs at most) over all runs.
     """
-    seeds = _check_seeds(seeds)
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size = {batch_size}: must be at least 1")
+    seeds = check_seeds(seeds)
+    check_batch_size(batch_size)
     if isinstance(settings, Preset):
         settings = settings.settings
     each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
@@ -67,7 +67,7 @@ def train(
         share = each[0].teachers / (each[0].teachers + 1)
         teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
         progress = _part(progress, share, 1)
-    tally = _Tally(progress, len(seeds) * each[0].epochs)
+    tally = Tally(progress, len(seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
         replicas = torch.arange(part.start, part.stop, device=place)
@@ -75,10 +75,7 @@ def train(
         batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas), taught)
         return run(batch, tally.add)
 
-    if place.type == "cpu":
-        parts = side_by_side(train_part, _parts(0, len(seeds), batch_size), tally.stop)
-    else:
-        parts = halving(train_part, len(seeds), batch_size)
+    parts = in_batches(train_part, len(seeds), batch_size, place, tally)
     return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
 
 
@@ -106,6 +103,15 @@ def _part(progress: Progress, start: float, stop: float) -> Progress:
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
+def in_batches(
+    train_part: Callable[[slice], Trained], replicas: int, batch_size: int, device: torch.device, tally: "Tally"
+) -> list[Trained]:
+    """All replicas, so many at a time: on a CPU one batch a core, on a GPU one batch after the other."""
+    if device.type == "cpu":
+        return side_by_side(train_part, _parts(0, replicas, batch_size), tally.stop)
+    return halving(train_part, replicas, batch_size)
+
+
 def halving(train_part: Callable[[slice], Trained], replicas: int, batch_size: int) -> list[Trained]:
     """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
     parts: list[Trained] = []
@@ -127,7 +133,47 @@ def _parts(start: int, stop: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
-def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
+class Limits(Protocol):
+    """How long to train."""
+
+    @property
+    def epochs(self) -> int:
+        """At most so many epochs."""
+
+    @property
+    def patience(self) -> int:
+        """Stop after so many epochs without a lower validation loss."""
+
+
+class Learner(Protocol):
+    """R replicas that learn at the same time: a :class:`graphpartner.train.batch.Batch`, or those of another model."""
+
+    epoch: Tensor
+    """[1], on the device: how many epochs are over"""
+
+    @property
+    def shared(self) -> Limits:
+        """Settings that all replicas have in common."""
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """What is written down after every epoch: the losses of :meth:`step`, validation loss and accuracy."""
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """What the best epoch is remembered by, each [R, rows, columns]."""
+
+    def step(self) -> Sequence[Tensor]:
+        """One epoch of learning; the losses, [R] each."""
+
+    def validate(self) -> tuple[Tensor, Tensor]:
+        """Validation loss and accuracy, [R] each."""
+
+    def keep(self, replicas: Tensor) -> None:
+        """Go on with these replicas alone."""
+
+
+def run(batch: Learner, advance: Callable[[int], None]) -> Trained:
     """Train one batch until every replica has stopped, its best weights kept."""
     epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
     stopping = EarlyStopping(batch.weights, batch.shared.patience)
@@ -136,7 +182,7 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
         tuple(torch.empty_like(weight) for weight in batch.weights),
         torch.empty_like(stopping.loss),
         torch.empty_like(stopping.epoch),
-        torch.full((epochs, replicas, len(HISTORY)), torch.nan, device=device),
+        torch.full((epochs, replicas, len(batch.curves)), torch.nan, device=device),
     )
     here = torch.arange(replicas, device=device)  # which of the replicas are still in the batch
 
@@ -169,7 +215,7 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
     return trained
 
 
-class _Tally:
+class Tally:
     """Adds up the progress of batches that run at the same time, and ends them where ``stop`` is set."""
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -178,6 +224,7 @@ class _Tally:
         self.stop = threading.Event()
 
     def add(self, amount: int) -> None:
+        """So many epochs more are done."""
         if self.stop.is_set():
             raise InterruptedError("another run failed, or training was interrupted")
         with self.lock:
@@ -192,9 +239,13 @@ def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.devi
     (n, features), width = data.x.shape, settings.hidden_channels
     each = 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
     free, _ = torch.cuda.mem_get_info(device)
-    fitting = max(1, int(0.6 * free / each))
-    batches = -(-replicas // fitting)
-    return -(-replicas // batches)  # batches of like size
+    return like_batches(replicas, int(0.6 * free / each))
+
+
+def like_batches(replicas: int, fitting: int) -> int:
+    """The size of batches of like size, where so many replicas fit at a time."""
+    batches = -(-replicas // max(1, fitting))
+    return -(-replicas // batches)
 
 
 def pick_device(device: str | torch.device) -> torch.device:
@@ -210,7 +261,14 @@ def pick_device(device: str | torch.device) -> torch.device:
     return place
 
 
-def _check_seeds(seeds: Iterable[int]) -> list[int]:
+def check_batch_size(batch_size: int | None) -> None:
+    """Raise an InputError where there would be nothing in a batch."""
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"batch_size = {batch_size}: must be at least 1")
+
+
+def check_seeds(seeds: Iterable[int]) -> list[int]:
+    """The seeds as a list of at least one plain int."""
     seeds = list(seeds)
     if not seeds:
         raise InputError("seeds is empty: must hold at least one seed")

@@ -1,0 +1,47 @@
+"""JKNet with DropEdge: Rong et al., DropEdge: Towards Deep GCNs on Node Classification, ICLR 2020."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from graphpartner.baselines.edges import Edges
+from graphpartner.baselines.graph import Normalization
+from graphpartner.baselines.jknet import JKNet, JKNetSettings, Propagate
+from graphpartner.baselines.model import grouped, ungrouped
+from graphpartner.baselines.noise import Noise, Quiet
+from graphpartner.train.settings import between
+
+
+@dataclass(frozen=True)
+class DropEdgeSettings(JKNetSettings):
+    """Settings of a JKNet with DropEdge."""
+
+    edge_dropout: float = between(0.5, 0, 1)
+    """Share of the edges left out in every epoch, each direction by itself, the same in all layers."""
+
+
+class JKNetDropEdge(JKNet):
+    """A JKNet that sees another part of the edges in every epoch, normalised anew; all of them once it is trained."""
+
+    Settings: ClassVar = DropEdgeSettings
+    settings: DropEdgeSettings
+
+    def propagation(self, noise: Quiet) -> Propagate:
+        """H ↦ Â_drop H, with an Â_drop of its own for every run."""
+        if not isinstance(noise, Noise) or not self.settings.edge_dropout:
+            return super().propagation(noise)
+        edges, replicas = self.graph.edges, len(noise.seeds)
+        values = dropped_edges(edges, noise, self.settings.edge_dropout, self.settings.normalization)
+        return lambda H: ungrouped(edges.product(values, grouped(H)), replicas)
+
+
+def dropped_edges(edges: Edges, noise: Noise, rate: float, normalization: Normalization) -> Tensor:
+    """The entries of Â_drop, [E, R]: A loses a share of its entries, then Ã_drop = A_drop + I is normalised."""
+    kept = noise.dropout(rate, stream="edges").mask(edges.order) > 0  # [R, E]
+    kept = (kept | edges.loop).float().T.contiguous()
+    degree = edges.into @ kept  # [n, R]
+    if normalization == "row":
+        return kept / degree.index_select(0, edges.target)
+    root = degree.rsqrt()
+    return kept * root.index_select(0, edges.target) * root.index_select(0, edges.source)

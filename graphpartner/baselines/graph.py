@@ -1,0 +1,49 @@
+"""A graph as the baselines see it: features, normalised adjacencies, edges; each laid out on the device once."""
+
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch_geometric.data import Data
+
+from graphpartner.baselines.edges import Edges
+from graphpartner.graph.adjacency import normalized_adjacency, with_values
+from graphpartner.model.sparse import SparseMatrix
+from graphpartner.train.problem import count_classes, features
+
+Normalization = Literal["symmetric", "row"]
+
+
+class Graph:
+    """A graph on a device: X, and P = D̃^-½ Ã D̃^-½ with Ã = A + I. Knows no label.
+
+    Args:
+        data: a graph as loaded, on the CPU.
+        form: of the features, ``"raw"`` or ``"row"``.
+        device: where the matrices go.
+    """
+
+    def __init__(self, data: Data, form: str, device: torch.device) -> None:
+        self.num_nodes, self.num_features = data.x.shape
+        self.num_classes = count_classes(data)
+        self.device = device
+        self.X = features(data.x, form, device)
+        P = normalized_adjacency(data.edge_index, self.num_nodes, data.get("edge_weight"))
+        self.P = SparseMatrix(P.to(device))
+
+    @cached_property
+    def walk(self) -> SparseMatrix:
+        """D̃⁻¹ Ã: every row sums to one. It is P with D̃^½, which stands on P's diagonal as D̃⁻¹, moved across."""
+        edges = self.edges
+        root = edges.weight[edges.loop].double().rsqrt()
+        value = edges.weight.double() / root[edges.target] * root[edges.source]
+        return SparseMatrix(with_values(self.P.csr, value.float()))
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The entries of Ã, self-loops among them."""
+        return Edges(self.P.csr)
+
+    def normalized(self, normalization: Normalization) -> SparseMatrix:
+        """P or D̃⁻¹ Ã."""
+        return self.P if normalization == "symmetric" else self.walk

@@ -1,0 +1,32 @@
+"""The hyperparameters that every supervised baseline has; each model adds its own."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from graphpartner.train.settings import Checked, between
+
+
+@dataclass(frozen=True)
+class BaselineSettings(Checked):
+    """How a baseline sees the features, learns and stops."""
+
+    features: Literal["raw", "row"] = "row"
+    """``raw`` as they are, or ``row``: every row divided by its sum."""
+    lr: float = between(0.01, 0, 100)
+    """Learning rate of Adam."""
+    decay: float = between(5e-4, 0, 1e3)
+    """Weight decay."""
+    epochs: int = between(1000, 1, 1_000_000)
+    """At most so many epochs."""
+    patience: int = between(100, 1, 1_000_000)
+    """Stop after so many epochs without a lower validation loss."""
+
+
+@dataclass(frozen=True)
+class HiddenSettings(BaselineSettings):
+    """Settings of a model with a hidden layer and dropout."""
+
+    hidden_channels: int = between(64, 1, 65536)
+    """Width of a hidden layer."""
+    dropout: float = between(0.5, 0, 1)
+    """Share of the entries dropped of what goes into a layer."""

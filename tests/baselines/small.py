@@ -1,0 +1,52 @@
+"""A small graph with everything that goes wrong easily, and models on it."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.baselines.graph import Graph
+from graphpartner.baselines.model import Model, Weights
+from graphpartner.baselines.noise import Initial
+from graphpartner.baselines.table import BASELINES
+
+CPU = torch.device("cpu")
+
+
+def odd_graph(n: int = 9, d: int = 5, classes: int = 3, seed: int = 0) -> Data:
+    """Directed edges, an edge twice, a self-loop; the last node has no edge."""
+    torch.manual_seed(seed)
+    edge_index = torch.randint(0, n - 1, (2, 3 * n))
+    edge_index = torch.cat([edge_index, edge_index[:, :2], torch.tensor([[1], [1]])], 1)
+    masks = torch.zeros(2, n, dtype=torch.bool)
+    masks[0, : n // 2], masks[1, n // 2 :] = True, True
+    return Data(
+        x=torch.rand(n, d) * (torch.rand(n, d) < 0.6),
+        edge_index=edge_index,
+        y=torch.arange(n) % classes,
+        train_mask=masks[0],
+        val_mask=masks[1],
+        num_classes=classes,
+    )
+
+
+def plain_edges(data: Data) -> Tensor:
+    """The edges as PyTorch Geometric's layers must get them: each once, no self-loop."""
+    edge_index = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
+    return torch.unique(edge_index, dim=1)
+
+
+def built(name: str, data: Data, seeds: list[int], **changes: Any) -> tuple[Model, Weights]:
+    """A model and its initial weights."""
+    settings = BASELINES[name].Settings().replace(**({"features": "raw"} | changes))
+    model = BASELINES[name](Graph(data, settings.features, CPU), settings)
+    return model, {key: weight.value for key, weight in model.weights(Initial(seeds, CPU)).items()}
+
+
+def dense_adjacency(data: Data) -> Tensor:
+    """D̃^-½ (A + I) D̃^-½ as a dense matrix; rows receive."""
+    A = torch.eye(data.num_nodes)
+    A[data.edge_index[1], data.edge_index[0]] = 1
+    root = A.sum(1).rsqrt()
+    return root[:, None] * A * root

@@ -1,0 +1,55 @@
+"""What only a GPU can show: the Triton kernels, the captured program, the planned batch."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from graphpartner import load_dataset
+from graphpartner.baselines import edges as edges_module
+from graphpartner.baselines.edges import Edges
+from graphpartner.baselines.table import train_baseline
+from tests.baselines.small import dense_adjacency, odd_graph
+from tests.baselines.test_training import SMALL
+from tests.train.toy import toy
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.parametrize(("groups", "width"), [(1, 1), (3, 5), (24, 8), (5, 150)])
+def test_kernels_equal_torch(groups, width, monkeypatch):
+    torch.manual_seed(0)
+    edges = Edges(dense_adjacency(odd_graph(40)).to_sparse_csr().cuda())
+    values = torch.randn(edges.count, groups, device="cuda", requires_grad=True)
+    H = torch.randn(40, groups, width, device="cuda", requires_grad=True)
+    direction = torch.randn_like(H)
+
+    def everything():
+        out = edges.product(values, H)
+        return out, *torch.autograd.grad((out * direction).sum(), (values, H))
+
+    compiled = everything()
+    monkeypatch.setattr(edges_module, "kernels", lambda device: None)
+    for found, expected in zip(compiled, everything(), strict=True):
+        assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_gpu_runs_equal_cpu_runs(name):
+    changes = SMALL[name] | {"epochs": 8, "lr": 0.02}
+    gpu, cpu = (train_baseline(name, toy(), range(3), device, changes, keep_layers=True) for device in ("cuda", "cpu"))
+    assert_close(gpu.logits, cpu.logits, rtol=1e-2, atol=1e-3)
+    assert_close(gpu.val_loss, cpu.val_loss, rtol=1e-3, atol=1e-3)
+    assert all(weight.device.type == "cpu" for weight in gpu.weights.values())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_runs_together_equal_runs_alone_and_survive_compaction(name):
+    changes = SMALL[name] | {"epochs": 60, "patience": 5, "lr": 0.02}
+    together, alone = (train_baseline(name, toy(), range(6), "cuda", changes, batch_size=size) for size in (6, 1))
+    assert_close(together.val_loss, alone.val_loss, rtol=2e-2, atol=2e-2)
+
+
+def test_many_runs_on_a_real_graph():
+    data = load_dataset("citeseer")
+    runs = train_baseline("gat", data, range(20), "cuda", {"epochs": 200})
+    assert runs.accuracy(data.test_mask).mean() > 0.69

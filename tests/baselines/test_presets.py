@@ -1,0 +1,44 @@
+"""Settings of the baselines, and what their authors report."""
+
+import pytest
+import yaml
+
+from graphpartner.baselines.presets import FOLDER
+from graphpartner.baselines.table import BASELINES, baseline_settings
+
+GRAPHS = {"cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo"}
+CITATION = ("cora", "citeseer", "pubmed")
+SUPERVISED = [name for name in BASELINES if name not in ("dgi", "mvgrl", "grace")]
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_every_preset_file_is_whole(name):
+    content = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    assert set(content) <= {"paper", "published_source", "graphs"}
+    assert set(CITATION) <= set(content["graphs"]) <= GRAPHS
+    for graph, entry in content["graphs"].items():
+        assert set(entry) <= {"source", "settings", "published", "published_source"}
+        preset = baseline_settings(name, graph)
+        assert isinstance(preset.settings, BASELINES[name].Settings)
+        assert preset.provenance == entry["source"]
+        if preset.published is not None:
+            assert 40 < preset.published[0] < 95
+            assert preset.published_source
+
+
+def test_the_papers_settings():
+    assert baseline_settings("gcn", "cora").settings.hidden_channels == 16
+    assert baseline_settings("gat", "pubmed").settings.asdict() == {
+        "features": "row", "lr": 0.01, "decay": 0.001, "epochs": 3000, "patience": 100, "hidden_channels": 8,
+        "dropout": 0.6, "heads": 8, "output_heads": 8, "layers": 2,
+    }  # fmt: skip
+    assert baseline_settings("gcnii", "citeseer").settings.layers == 32
+    assert baseline_settings("gcnii", "cora").published == (85.5, 0.5)
+    assert baseline_settings("gcn", "cora").published == (81.5, None)
+
+
+def test_an_unknown_graph_gets_the_defaults():
+    preset = baseline_settings("gcn", "karate")
+    assert preset.settings == BASELINES["gcn"].Settings()
+    assert preset.published is None
+    assert preset.provenance == "defaults"

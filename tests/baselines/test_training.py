@@ -1,0 +1,213 @@
+"""Training many runs at once: what a run learns depends on itself alone."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from graphpartner.baselines.batch import BaselineBatch
+from graphpartner.baselines.dropedge import dropped_edges
+from graphpartner.baselines.graph import Graph
+from graphpartner.baselines.noise import Noise
+from graphpartner.baselines.table import BASELINES, train_baseline
+from graphpartner.errors import InputError
+from graphpartner.graph.splits import per_class_splits
+from graphpartner.train import trainer
+from graphpartner.train.problem import labelled
+from tests.baselines.small import CPU, built, dense_adjacency, odd_graph
+from tests.train.toy import toy
+
+SMALL = {
+    "mlp": {"hidden_channels": 8},
+    "gcn": {"hidden_channels": 8, "layers": 3},
+    "gat": {"hidden_channels": 4, "heads": 2, "output_heads": 2},
+    "jknet": {"hidden_channels": 8},
+    "jknet-dropedge": {"hidden_channels": 8},
+    "appnp": {"hidden_channels": 8, "num_steps": 4},
+    "gcnii": {"hidden_channels": 8, "layers": 4},
+    "sgc": {},
+    "dagnn": {"hidden_channels": 8, "num_steps": 3},
+    "grand": {"hidden_channels": 8, "num_steps": 2, "batch_norm": True, "views": 2},
+}
+
+
+def test_every_baseline_is_tried():
+    assert set(SMALL) <= set(BASELINES)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_run_among_many_equals_the_same_run_alone(name):
+    data = toy()
+    changes = SMALL[name] | {"epochs": 6, "lr": 0.02}
+    together = train_baseline(name, data, range(4), "cpu", changes, batch_size=4)
+    alone = train_baseline(name, data, range(4), "cpu", changes, batch_size=1)
+    other = train_baseline(name, data, [7, 2], "cpu", changes, batch_size=2)
+    assert_close(together.logits, alone.logits, rtol=0, atol=1e-4)
+    assert_close(together.logits[2], other.logits[1], rtol=0, atol=1e-4)
+    assert (together.logits[0] - together.logits[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_compaction_changes_nothing(name, monkeypatch):
+    kept, keep = [], BaselineBatch.keep
+
+    def watched(batch, replicas):
+        kept.append(len(replicas))
+        keep(batch, replicas)
+
+    monkeypatch.setattr(BaselineBatch, "keep", watched)
+    monkeypatch.setattr(trainer, "COMPACT_BELOW", 1.0)  # whoever stops is cut away at once
+    data = toy()
+    masks = per_class_splits(data.y, range(5), train=3, val=4)  # other splits stop at other times
+    data.train_mask, data.val_mask, data.test_mask = masks
+    rate = 0.5 if name in ("mlp", "appnp", "sgc") else 0.05  # some have to hurry to stop in time
+    changes = SMALL[name] | {"epochs": 25, "patience": 2, "lr": rate}
+    together = train_baseline(name, data, range(5), "cpu", changes, batch_size=5)
+    alone = train_baseline(name, data, range(5), "cpu", changes, batch_size=1)
+    assert_close(together.epochs, alone.epochs)
+    assert_close(together.val_loss, alone.val_loss, rtol=1e-3, atol=1e-4)
+    assert_close(together.logits, alone.logits, rtol=1e-2, atol=1e-3)
+    assert kept
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_baseline_learns(name):
+    data = toy(90, seed=1)
+    runs = train_baseline(name, data, [0], "cpu", SMALL[name] | {"epochs": 60, "lr": 0.05})
+    assert runs.accuracy(data.train_mask)[0] > 0.85
+    assert runs.accuracy(data.test_mask)[0] > 0.55  # one of three by chance
+
+
+def test_gcn_learns_as_a_plain_loop_does():
+    data = toy()
+    _, w = built("gcn", data, [5], hidden_channels=6, dropout=0)
+    first, second = (weight[0].clone().requires_grad_() for weight in w.values())
+    adam = torch.optim.Adam([{"params": [first], "weight_decay": 0.01}, {"params": [second]}], lr=0.03)
+    P = dense_adjacency(data)
+    for _ in range(8):
+        adam.zero_grad()
+        logits = P @ (P @ (data.x @ first)).relu() @ second
+        torch.nn.functional.cross_entropy(logits[data.train_mask], data.y[data.train_mask]).backward()
+        adam.step()
+    changes = {"hidden_channels": 6, "dropout": 0, "decay": 0.01, "lr": 0.03, "epochs": 8, "features": "raw"}
+    runs = train_baseline("gcn", data, [5], "cpu", changes)
+    with torch.no_grad():
+        logits = P @ (P @ (data.x @ first)).relu() @ second
+    assert_close(runs.logits[0], logits, rtol=1e-4, atol=1e-4)
+
+
+def test_dropped_edges_are_normalised_anew():
+    data = odd_graph()
+    edges = Graph(data, "raw", CPU).edges
+    for normalization in ("symmetric", "row"):
+        noise = Noise([1, 2], 3, CPU)
+        values = dropped_edges(edges, noise, 0.5, normalization)
+        for replica in range(2):
+            A = torch.zeros(data.num_nodes, data.num_nodes)
+            A[edges.target, edges.source] = (values[:, replica] > 0).float()
+            assert (A.diagonal() == 1).all()
+            degree = A.sum(1)
+            right = degree.rsqrt() if normalization == "symmetric" else torch.ones_like(degree)
+            left = degree.rsqrt() if normalization == "symmetric" else 1 / degree
+            expected = left[:, None] * A * right
+            assert_close(values[:, replica], expected[edges.target, edges.source])
+        share = (values[~edges.loop] > 0).float().mean()
+        assert 0.2 < share < 0.8
+        noise.epoch += 1
+        assert (dropped_edges(edges, noise, 0.5, normalization) > 0).ne(values > 0).any()
+
+
+def test_appnp_drops_entries_in_every_step():
+    data = odd_graph()
+    model, w = built("appnp", data, [1, 2], num_steps=2, dropout=0.0, edge_dropout=0.5, alpha=0.25)
+    noise, edges = Noise([1, 2], 3, CPU), model.graph.edges
+    out = model.forward(w, noise).logits
+    for replica in range(2):
+        H = (data.x @ w["weight1"][replica]).relu() @ w["weight2"][replica]
+        Z = H
+        for step in range(2):
+            mask = noise.dropout(0.5, step, stream="edges").mask(edges.order)[replica]
+            P = torch.zeros(data.num_nodes, data.num_nodes)
+            P[edges.target, edges.source] = edges.weight * mask
+            Z = 0.75 * P @ Z + 0.25 * H
+        assert_close(out[replica], Z)
+
+
+@pytest.mark.parametrize("input_dropout", [0.0, 0.4])
+def test_grand_loss_equals_a_slow_one(input_dropout):
+    data = odd_graph()
+    model, w = built("grand", data, [1, 2], hidden_channels=4, num_steps=2, views=3, input_dropout=input_dropout,
+                     dropout=0.3, temperature=0.4, consistency=0.7)  # fmt: skip
+    noise, n = Noise([1, 2], 3, CPU), data.num_nodes
+    train = labelled(data.train_mask, data.y, 2, "train_mask", CPU)
+    found = model.loss(w, noise, train)
+    mean_P = sum(torch.linalg.matrix_power(dense_adjacency(data), k) for k in range(3)) / 3
+    for replica in range(2):
+        logits = []
+        for view in range(3):
+            nodes = noise.dropout(0.5, view, "nodes").mask(torch.arange(n, dtype=torch.int32))[replica] > 0
+            entries = noise.dropout(input_dropout, view, "input").mask(torch.arange(n * 5, dtype=torch.int32))[replica]
+            hidden = noise.dropout(0.3, view).mask(torch.arange(n * 4, dtype=torch.int32))[replica]
+            X = (mean_P @ (nodes[:, None] * data.x)) * entries.reshape(n, 5)
+            H = (X @ w["weight1"][replica] + w["bias1"][replica]).relu() * hidden.reshape(n, 4)
+            logits.append(H @ w["weight2"][replica] + w["bias2"][replica])
+        p = [each.softmax(-1) for each in logits]
+        power = (sum(p) / 3) ** (1 / 0.4)
+        target = power / power.sum(-1, keepdim=True)
+        losses = [
+            torch.nn.functional.cross_entropy(each[data.train_mask], data.y[data.train_mask])
+            + 0.7 * ((q - target) ** 2).sum(-1).mean()
+            for each, q in zip(logits, p, strict=True)
+        ]
+        assert_close(found[replica], sum(losses) / 3)
+
+
+def test_batch_norm_keeps_running_statistics():
+    data = odd_graph()
+    model, w = built("grand", data, [1], hidden_channels=4, batch_norm=True, node_dropout=0, input_dropout=0, dropout=0)
+    norm = torch.nn.BatchNorm1d(5)
+    model.forward(w, Noise([1], 3, CPU))
+    norm(model.expected)
+    assert_close(w["mean1"][0, 0], norm.running_mean)
+    assert_close(w["variance1"][0, 0], norm.running_var)
+
+
+def test_layers_and_weights_are_kept_where_asked_for():
+    data = toy()
+    changes = {"layers": 3, "hidden_channels": 6, "epochs": 4}
+    runs = train_baseline("gcn", data, range(2), "cpu", changes, keep_layers=True)
+    assert [tuple(layer.shape) for layer in runs.layers] == [(2, 40, 6), (2, 40, 6), (2, 40, 3)]
+    assert list(runs.weights) == ["weight1", "weight2", "weight3"]
+    assert_close(runs.layers[-1], runs.logits)
+    P = dense_adjacency(data)
+    expected = P @ runs.layers[1] @ runs.weights["weight3"]
+    assert_close(runs.logits, expected, rtol=1e-4, atol=1e-5)
+    assert runs.parameters == 24 * 6 + 6 * 6 + 6 * 3
+    plain = train_baseline("gcn", data, range(2), "cpu", changes)
+    assert plain.layers == []
+    assert plain.weights == {}
+
+
+def test_test_labels_are_not_read():
+    data = toy()
+    before = train_baseline("gcn", data, [1], "cpu", {"epochs": 5})
+    data.y = torch.where(data.train_mask | data.val_mask, data.y, 0)
+    assert_close(train_baseline("gcn", data, [1], "cpu", {"epochs": 5}).logits, before.logits, rtol=0, atol=0)
+
+
+def test_progress_is_told():
+    told = []
+    train_baseline("sgc", toy(), range(2), "cpu", {"epochs": 5}, lambda *now: told.append(now))
+    assert told[-1] == (10, 10)
+
+
+def test_wrong_input_is_named():
+    with pytest.raises(InputError, match=r"unknown baseline 'gnc': must be one of mlp, gcn"):
+        train_baseline("gnc", toy(), [0])
+    with pytest.raises(InputError, match=r"unknown setting 'heads': must be one of features, lr"):
+        train_baseline("gcn", toy(), [0], changes={"heads": 3})
+    with pytest.raises(InputError, match=r"dropout = 1.5: must lie between 0 and 1"):
+        train_baseline("gcn", toy(), [0], changes={"dropout": 1.5})
+    with pytest.raises(InputError, match=r"batch_size = 0"):
+        train_baseline("gcn", toy(), [0], batch_size=0)
+    with pytest.raises(InputError, match=r"seeds is empty"):
+        train_baseline("gcn", toy(), [])
