@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives")
+STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives", "edges")
 
 MULTIPLIER1 = 0x7FEB352D
 MULTIPLIER2 = 0x846CA68B - 2**32  # as a signed int32

@@ -3,77 +3,26 @@
 import dataclasses
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from graphpartner.errors import InputError
 
 
-def _between(default: float, low: float, high: float) -> Any:
+def between(default: float, low: float, high: float) -> Any:
+    """A number with its default and its range, as a field of :class:`Checked` settings."""
     return field(default=default, metadata={"low": low, "high": high})
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The hyperparameters of one run; the paper's values as defaults where it gives one (k, T; t of its Table 3)."""
-
-    # Graph enhancement, Eqs. 7 and 8
-    k: int = _between(3, 0, 64)
-    """How many hops apart two nodes may be to become neighbours in the attribute graph."""
-    threshold: float = _between(0.4, 1e-6, 1)
-    """t, the least cosine that connects them."""
-    beta: float = _between(0.7, 0, 1)
-    """β, the weight of the original graph; 1 switches enhancement off."""
-
-    # Model, Eqs. 10 to 14
-    features: Literal["raw", "row"] = "raw"
-    """``raw`` as they are, or ``row``: every row divided by its sum."""
-    hidden_channels: int = _between(64, 1, 65536)
-    """Width of H^(1)."""
-    num_steps: int = _between(10, 0, 10_000)
-    """l, the number of propagation steps."""
-    alpha: float = _between(0.2, 0, 1)
-    """α, the weight of the MLP partner."""
-    input_dropout: float = _between(0.5, 0, 1)
-    """Share of the entries of X dropped."""
-    dropout: float = _between(0.5, 0, 1)
-    """Share of the entries of H^(1) dropped."""
-    separate_dropout: bool = False
-    """Whether the MLP partner sees H^(1) through a dropout of its own."""
-
-    # Losses, Eqs. 16 to 19
-    lambda_rt: float = _between(0.1, 0, 1e6)
-    """λ_rt, the weight of the rectification loss."""
-    temperature: float = _between(2.0, 1e-6, 1e6)
-    """T of the rectification loss."""
-    lambda_cs: float = _between(1.0, 0, 1e6)
-    """λ_cs, the weight of the contrastive loss."""
-    margin: float = _between(1.0, -1e6, 1e6)
-    """S, the score beyond which the contrastive loss is content."""
-    score: Literal["inner", "cosine", "softmax"] = "inner"
-    """s(·,·) of the contrastive loss."""
-    positives: Literal["self", "neighbors"] = "self"
-    """What is contrasted with the negatives: the node itself, or its neighbours."""
-    num_negatives: int = _between(5, 1, 1_000_000)
-    """τ, the size of Ω."""
-
-    # Optimisation
-    lr: float = _between(0.01, 0, 100)
-    """Learning rate of Adam."""
-    decay1: float = _between(5e-3, 0, 1e3)
-    """Weight decay of W^(1)."""
-    decay2: float = _between(5e-4, 0, 1e3)
-    """Weight decay of W^(2)."""
-    epochs: int = _between(1000, 1, 10_000_000)
-    """At most so many epochs."""
-    patience: int = _between(100, 1, 10_000_000)
-    """Stop after so many epochs without a lower validation loss."""
+class Checked:
+    """Settings whose fields are a ``Literal``, a ``bool`` or a number :func:`between` bounds: wrong ones never exist."""
 
     def __post_init__(self) -> None:
         types = get_type_hints(type(self))
         for item in dataclasses.fields(self):
             object.__setattr__(self, item.name, _checked(item, types[item.name], getattr(self, item.name)))
 
-    def replace(self, **changes: Any) -> "Settings":
+    def replace(self, **changes: Any) -> Self:
         """These settings with some of them changed; an unknown name is an :class:`InputError`."""
         known = [item.name for item in dataclasses.fields(self)]
         for name in changes:
@@ -84,6 +33,63 @@ class Settings:
     def asdict(self) -> dict[str, Any]:
         """Name → value, for a JSON or YAML file."""
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """The hyperparameters of one run; the paper's values as defaults where it gives one (k, T; t of its Table 3)."""
+
+    # Graph enhancement, Eqs. 7 and 8
+    k: int = between(3, 0, 64)
+    """How many hops apart two nodes may be to become neighbours in the attribute graph."""
+    threshold: float = between(0.4, 1e-6, 1)
+    """t, the least cosine that connects them."""
+    beta: float = between(0.7, 0, 1)
+    """β, the weight of the original graph; 1 switches enhancement off."""
+
+    # Model, Eqs. 10 to 14
+    features: Literal["raw", "row"] = "raw"
+    """``raw`` as they are, or ``row``: every row divided by its sum."""
+    hidden_channels: int = between(64, 1, 65536)
+    """Width of H^(1)."""
+    num_steps: int = between(10, 0, 10_000)
+    """l, the number of propagation steps."""
+    alpha: float = between(0.2, 0, 1)
+    """α, the weight of the MLP partner."""
+    input_dropout: float = between(0.5, 0, 1)
+    """Share of the entries of X dropped."""
+    dropout: float = between(0.5, 0, 1)
+    """Share of the entries of H^(1) dropped."""
+    separate_dropout: bool = False
+    """Whether the MLP partner sees H^(1) through a dropout of its own."""
+
+    # Losses, Eqs. 16 to 19
+    lambda_rt: float = between(0.1, 0, 1e6)
+    """λ_rt, the weight of the rectification loss."""
+    temperature: float = between(2.0, 1e-6, 1e6)
+    """T of the rectification loss."""
+    lambda_cs: float = between(1.0, 0, 1e6)
+    """λ_cs, the weight of the contrastive loss."""
+    margin: float = between(1.0, -1e6, 1e6)
+    """S, the score beyond which the contrastive loss is content."""
+    score: Literal["inner", "cosine", "softmax"] = "inner"
+    """s(·,·) of the contrastive loss."""
+    positives: Literal["self", "neighbors"] = "self"
+    """What is contrasted with the negatives: the node itself, or its neighbours."""
+    num_negatives: int = between(5, 1, 1_000_000)
+    """τ, the size of Ω."""
+
+    # Optimisation
+    lr: float = between(0.01, 0, 100)
+    """Learning rate of Adam."""
+    decay1: float = between(5e-3, 0, 1e3)
+    """Weight decay of W^(1)."""
+    decay2: float = between(5e-4, 0, 1e3)
+    """Weight decay of W^(2)."""
+    epochs: int = between(1000, 1, 10_000_000)
+    """At most so many epochs."""
+    patience: int = between(100, 1, 10_000_000)
+    """Stop after so many epochs without a lower validation loss."""
 
 
 PER_REPLICA = (

@@ -4,6 +4,7 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import torch
 from torch_geometric.data import Data
@@ -22,6 +23,8 @@ from graphpartner.train.stopping import EarlyStopping
 
 CHECK_EVERY = 10  # epochs between two looks at who has stopped, where looking makes the device wait
 COMPACT_BELOW = 0.5  # frozen replicas are cut away when less than this share is still training
+
+Outcome = TypeVar("Outcome")
 
 
 def train(
@@ -44,7 +47,7 @@ def train(
             depend on it, up to the order of floating-point sums.
         progress: called with (epochs done, epochs at most) over all runs.
     """
-    seeds = _check_seeds(seeds)
+    seeds = check_seeds(seeds)
     if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size = {batch_size}: must be at least 1")
     if isinstance(settings, Preset):
@@ -58,7 +61,7 @@ def train(
     problem = prepare(data, each[0], place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    tally = _Tally(progress, len(seeds) * each[0].epochs)
+    tally = Tally(progress, len(seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
         replicas = torch.arange(part.start, part.stop, device=place)
@@ -72,9 +75,9 @@ def train(
     return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
 
 
-def halving(train_part: Callable[[slice], Trained], replicas: int, batch_size: int) -> list[Trained]:
+def halving(train_part: Callable[[slice], Outcome], replicas: int, batch_size: int) -> list[Outcome]:
     """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
-    parts: list[Trained] = []
+    parts: list[Outcome] = []
     done = 0
     while done < replicas:
         try:
@@ -135,7 +138,7 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
     return trained
 
 
-class _Tally:
+class Tally:
     """Adds up the progress of batches that run at the same time, and ends them where ``stop`` is set."""
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -176,7 +179,8 @@ def pick_device(device: str | torch.device) -> torch.device:
     return place
 
 
-def _check_seeds(seeds: Iterable[int]) -> list[int]:
+def check_seeds(seeds: Iterable[int]) -> list[int]:
+    """The seeds as plain whole numbers; at least one."""
     seeds = list(seeds)
     if not seeds:
         raise InputError("seeds is empty: must hold at least one seed")
