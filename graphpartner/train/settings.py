@@ -15,7 +15,7 @@ def between(default: float, low: float, high: float) -> Any:
 
 @dataclass(frozen=True)
 class Checked:
-    """Settings whose fields are a ``Literal``, a ``bool`` or a number :func:`between` bounds: wrong ones never exist."""
+    """Settings whose fields are a ``Literal``, a ``bool`` or a number :func:`between` bounds; wrong ones raise."""
 
     def __post_init__(self) -> None:
         types = get_type_hints(type(self))

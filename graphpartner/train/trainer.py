@@ -147,6 +147,7 @@ class Tally:
         self.stop = threading.Event()
 
     def add(self, amount: int) -> None:
+        """So many epochs more are done."""
         if self.stop.is_set():
             raise InterruptedError("another run failed, or training was interrupted")
         with self.lock:
