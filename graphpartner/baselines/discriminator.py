@@ -13,8 +13,8 @@ SLOPE = 0.25  # where PReLU starts
 
 
 def prelu(H: Tensor, slope: Tensor) -> Tensor:
-    """max(H, 0) + a · min(H, 0), with one learned a for each replica."""
-    return torch.where(H > 0, H, slope * H)
+    """max(H, 0) + a · min(H, 0), with one learned a for each replica: H [R, …], a of R numbers."""
+    return F.prelu(H[None], slope.flatten())[0]
 
 
 def summary(H: Tensor) -> Tensor:

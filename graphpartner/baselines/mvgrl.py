@@ -116,7 +116,7 @@ class MultiView:
             rows = take_rows(self.X @ weight, both.flatten(1)).reshape(*both.shape, self.width)
             together = rows.transpose(2, 3).flatten(3)  # true and shuffled features side by side
             H = self.within(view, together, start).unflatten(-1, (2, self.width))
-            H = prelu(H + bias[:, None, None], slope[:, None, None])
+            H = prelu(H + bias[:, None, None], slope)
             true.append(H[..., 0, :])
             false.append(H[..., 1, :])
         losses = []
