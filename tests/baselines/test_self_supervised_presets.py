@@ -19,7 +19,7 @@ def test_every_graph_has_settings_and_a_published_result(method: str) -> None:
     assert set(content) == {"published", "source", "defaults", "graphs", "provenance"}
     assert set(content["graphs"]) == set(content["published"]) == set(CATALOGUE)
     for graph, changes in content["graphs"].items():
-        settings = METHODS[method]().replace(**content["defaults"], **changes)
+        settings = METHODS[method]().replace(**(content["defaults"] | changes))
         assert settings.features == "row"
         mean, deviation = content["published"][graph]
         assert 70 < mean < 95
