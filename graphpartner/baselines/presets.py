@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphpartner.baselines.settings import BaselineSettings
+from graphpartner.train.settings import Checked
 
 FOLDER = Path(__file__).parent / "presets"
 
@@ -25,13 +25,13 @@ class BaselinePreset:
 
     name: str
     graph: str
-    settings: BaselineSettings
+    settings: Any
     provenance: str
     published: tuple[float, float | None] | None = None
     published_source: str = ""
 
 
-def read_preset(name: str, graph: str, defaults: BaselineSettings) -> BaselinePreset:
+def read_preset(name: str, graph: str, defaults: Checked) -> BaselinePreset:
     """The preset of a graph; one that the file does not know gets the defaults."""
     import yaml
 

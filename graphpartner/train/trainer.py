@@ -4,7 +4,7 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ from graphpartner.train.stopping import EarlyStopping
 
 CHECK_EVERY = 10  # epochs between two looks at who has stopped, where looking makes the device wait
 COMPACT_BELOW = 0.5  # frozen replicas are cut away when less than this share is still training
+
+Outcome = TypeVar("Outcome")
 
 
 def train(
@@ -104,17 +106,17 @@ def _part(progress: Progress, start: float, stop: float) -> Progress:
 
 
 def in_batches(
-    train_part: Callable[[slice], Trained], replicas: int, batch_size: int, device: torch.device, tally: "Tally"
-) -> list[Trained]:
+    train_part: Callable[[slice], Outcome], replicas: int, batch_size: int, device: torch.device, tally: "Tally"
+) -> list[Outcome]:
     """All replicas, so many at a time: on a CPU one batch a core, on a GPU one batch after the other."""
     if device.type == "cpu":
         return side_by_side(train_part, _parts(0, replicas, batch_size), tally.stop)
     return halving(train_part, replicas, batch_size)
 
 
-def halving(train_part: Callable[[slice], Trained], replicas: int, batch_size: int) -> list[Trained]:
+def halving(train_part: Callable[[slice], Outcome], replicas: int, batch_size: int) -> list[Outcome]:
     """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
-    parts: list[Trained] = []
+    parts: list[Outcome] = []
     done = 0
     while done < replicas:
         try:

@@ -1,0 +1,106 @@
+"""Logistic regression on frozen embeddings, for R replicas and a row of regularisation strengths at once.
+
+For every replica and every strength λ it minimises
+
+    1/m Σ_i CE(softmax(e_i B + c), y_i) + λ/2 ‖B‖²
+
+over its m training nodes; the strength with the most right answers among the validation nodes is taken, and of equals
+the one with the lowest validation loss. No other label is read. In scikit-learn's terms, C = 1 / (λ m).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from graphpartner.model.losses import cross_entropy, rows_of
+from graphpartner.train.problem import Labelled
+
+STRENGTHS = tuple(10 ** (-5 + step / 2) for step in range(11))  # λ from 1e-5 to 1
+STEPS = 500
+
+
+class Fitted(NamedTuple):
+    """The chosen regression of every replica."""
+
+    logits: Tensor
+    """[R, n, C]"""
+    val_loss: Tensor
+    """[R]"""
+    strength: Tensor
+    """λ, [R]"""
+
+
+def logistic_regression(
+    embeddings: Tensor,
+    train: Labelled,
+    val: Labelled,
+    num_classes: int,
+    strengths: tuple[float, ...] = STRENGTHS,
+    steps: int = STEPS,
+) -> Fitted:
+    """Fit on ``train``, choose λ on ``val``.
+
+    The embeddings are centred and divided by their root mean square norm over all nodes first: with a free intercept
+    that changes nothing but the scale of λ, which then means the same for every method.
+
+    Args:
+        embeddings: [R, n, h].
+        train: nodes to fit, [m] or [R, m].
+        val: nodes to choose by, likewise.
+        num_classes: C.
+        strengths: the λ to choose from.
+        steps: of the accelerated gradient descent.
+    """
+    E = embeddings - embeddings.mean(1, keepdim=True)
+    E = E / E.square().sum(-1).mean(-1).sqrt().clamp(min=1e-30)[:, None, None]
+    decay = torch.tensor(strengths, dtype=E.dtype, device=E.device)
+    B, c = minimise(rows_of(E, train.index), train.target, train.weight, decay, num_classes, steps)
+    replicas, width = E.shape[0], E.shape[2]
+    of_val = _by_strength(rows_of(E, val.index) @ B.reshape(replicas, width, -1), num_classes) + c
+    target = val.target.expand(of_val.shape[0], of_val.shape[1])
+    weight = torch.full_like(target, 1 / target.shape[-1], dtype=E.dtype) if val.weight is None else val.weight
+    right = ((of_val.argmax(-1) == target[..., None]) * weight[..., None]).sum(1)  # [R, K]
+    everyone = torch.arange(target.shape[1], device=E.device)
+    loss = cross_entropy(of_val.transpose(1, 2), everyone, target[:, None], weight[:, None])
+    most = right.max(-1, keepdim=True).values
+    best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
+    each = torch.arange(replicas, device=E.device)
+    logits = E @ B[each, :, best] + c[each, :, best]
+    return Fitted(logits, loss[each, best], decay[best])
+
+
+def minimise(
+    E: Tensor, target: Tensor, weight: Tensor | None, decay: Tensor, num_classes: int, steps: int
+) -> tuple[Tensor, Tensor]:
+    """B [R, h, K, C] and c [R, 1, K, C] for E [R, m, h] and K strengths.
+
+    Nesterov's accelerated gradient descent with step 1/L, L = ½ σ_max([√w E, √w])² + λ, and its momentum started anew,
+    problem by problem, whenever it points uphill (O'Donoghue and Candès, 2015).
+    """
+    replicas, m, width = E.shape
+    E = torch.cat([E, torch.ones_like(E[..., :1])], -1)  # the intercept is the weight of a constant
+    w = torch.full((replicas, m), 1 / m, dtype=E.dtype, device=E.device) if weight is None else weight
+    wanted = torch.nn.functional.one_hot(target, num_classes).to(E.dtype).expand(replicas, m, -1)
+    decays = decay[:, None].expand(width + 1, -1, 1).clone()  # [h + 1, K, 1]
+    decays[-1] = 0
+    largest = torch.linalg.matrix_norm(w.sqrt()[..., None] * E, 2).square()
+    step = 1 / (largest[:, None, None, None] / 2 + decay[:, None])  # [R, 1, K, 1]
+    theta = E.new_zeros(replicas, width + 1, decay.numel(), num_classes)
+    ahead, momentum = theta, torch.ones_like(step)
+    for _ in range(steps):
+        guess = _by_strength(E @ ahead.reshape(replicas, width + 1, -1), num_classes).softmax(-1)
+        error = (guess - wanted[:, :, None]) * w[..., None, None]
+        gradient = (E.mT @ error.reshape(replicas, m, -1)).reshape(theta.shape) + decays * ahead
+        new = ahead - step * gradient
+        uphill = (gradient * (new - theta)).sum((1, 3), keepdim=True) > 0
+        momentum = momentum.masked_fill(uphill, 1)
+        following = (1 + (1 + 4 * momentum.square()).sqrt()) / 2
+        ahead = new + (momentum - 1) / following * (new - theta)
+        theta, momentum = new, following
+    return theta[:, :-1], theta[:, -1:]
+
+
+def _by_strength(logits: Tensor, num_classes: int) -> Tensor:
+    """[R, m, K·C] → [R, m, K, C]."""
+    return logits.reshape(*logits.shape[:2], -1, num_classes)

@@ -1,0 +1,3 @@
+from tests.model.conftest import kernels, one_thread
+
+__all__ = ["kernels", "one_thread"]

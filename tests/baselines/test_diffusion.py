@@ -1,0 +1,41 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphpartner.baselines.diffusion import EPSILONS, personalized_pagerank, sparsified
+from graphpartner.errors import InputError
+from tests.train.toy import toy
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([0.05, 0.2, 1.0]))
+def test_pagerank_is_the_sum_over_all_walks(seed: int, alpha: float) -> None:
+    data = toy(n=15, seed=seed)
+    A = torch.eye(15, dtype=torch.float64)
+    A[data.edge_index[1], data.edge_index[0]] = 1
+    root = A.sum(1).sqrt()
+    P = A / root[:, None] / root
+    total, power = torch.zeros(15, 15, dtype=torch.float64), torch.eye(15, dtype=torch.float64)
+    for _ in range(600):
+        total, power = total + alpha * power, (1 - alpha) * power @ P
+    S = personalized_pagerank(data.edge_index, 15, alpha, "cpu")
+    torch.testing.assert_close(S.double(), total, rtol=1e-4, atol=1e-5)
+
+
+def test_sparsified_keeps_about_as_many_entries_as_there_are_edges() -> None:
+    data = toy()
+    S = personalized_pagerank(data.edge_index, 40, 0.2, "cpu")
+    sparse = sparsified(S, data.num_edges).csr.to_dense()
+    counts = {epsilon: int((epsilon <= S).sum()) for epsilon in EPSILONS}
+    epsilon = min(counts, key=lambda each: abs(counts[each] - data.num_edges))
+    for column in range(40):
+        kept = [float(value) if value >= epsilon else 0.0 for value in S[:, column]]
+        low, high = min(kept), max(kept)
+        expected = torch.tensor([(value - low) / (high - low) for value in kept])
+        torch.testing.assert_close(sparse[:, column], expected)
+
+
+def test_too_large_a_graph_is_refused() -> None:
+    with pytest.raises(InputError, match=r"50000 nodes.*at most 30000"):
+        personalized_pagerank(torch.empty(2, 0, dtype=torch.long), 50_000, 0.2, "cpu")
