@@ -173,7 +173,9 @@ def _columns(
         if found is not None:
             columns["source"], columns["target"] = found
             ends = [given.edges.frame[column] for column in found]
-    if given.edges is None or ends:
+    # A guess needs a table whose label and edges were found; another complaint about the same table would not help.
+    found_so_far = (given.edges is None or ends) and (named["label"] is None or columns["label"] is not None)
+    if named["id"] is not None or found_so_far:
         taken = {column for key in ("label", "split") if (column := columns[key]) is not None}
         columns["id"] = id_column(table, named["id"], ends, taken, problems, notes)
     return columns
