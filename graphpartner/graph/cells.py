@@ -4,6 +4,7 @@ So a column means the same in a CSV file, where everything is text, and in a Dat
 """
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,26 +37,11 @@ def as_text(column: Any) -> Any:
     return compute.if_else(compute.is_in(array, value_set=known), pa.scalar(None, pa.large_string()), array)
 
 
-def as_flags(column: Any) -> NDArray[np.float64] | None:
-    """1 for true, 0 for false, NaN where nothing is said; None if the column says other things."""
-    import pandas as pd
-    from pyarrow import compute
-
-    if pd.api.types.is_bool_dtype(column.dtype):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if not _is_text(column) or not _may_be(column, lambda text: text.lower() in ("true", "false", *_LOWER)):
-        return None
-    text = compute.utf8_lower(as_text(column))
-    if not set(compute.unique(text).drop_null().to_pylist()) <= {"true", "false"}:
-        return None
-    return np.asarray(compute.equal(text, "true").cast("float64").to_numpy(zero_copy_only=False))
-
-
 def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
     """The numbers of a column (NaN where there is none) and which cells should be one and are not.
 
-    Dates count in days; a comma may stand for the decimal point. None if fewer than 95 % of the cells are numbers,
-    unless the column is certain to be one of numbers.
+    True counts 1 and false 0, dates count in days; a comma may stand for the decimal point. None if fewer than 95 % of
+    the cells are numbers, unless the column is certain to be one of numbers.
     """
     import pandas as pd
     import pyarrow as pa
@@ -68,13 +54,15 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
     if pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return values, np.isinf(values)
-    if not _is_text(column) or (not certain and not _may_be(column, _is_number)):
+    if not _is_text(column):
         return None
-    try:
+    with contextlib.suppress(pa.ArrowException, TypeError):  # it stops at the first cell that is no plain number
         values = np.asarray(_cast(pa.array(column, from_pandas=True), pa.float64()))
         return values, np.isinf(values)
-    except (pa.ArrowException, TypeError):
-        pass  # not all are plain numbers: look closer
+    if _most(column, _is_flag) and (flags := _flags(as_text(column))) is not None:
+        return flags, np.zeros(flags.size, np.bool_)
+    if not certain and not _most(column, _is_number):
+        return None
     text = as_text(column)
     values = _read(text)
     said = np.asarray(text.is_valid())
@@ -82,6 +70,16 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
         return None
     bad = (np.isnan(values) & said) | np.isinf(values)
     return np.where(bad, np.nan, values), bad
+
+
+def _flags(text: Any) -> NDArray[np.float64] | None:
+    """1 for true, 0 for false, NaN where nothing is said; None if the cells say other things."""
+    from pyarrow import compute
+
+    lower = compute.utf8_lower(text)
+    if not set(compute.unique(lower).drop_null().to_pylist()) <= {"true", "false"}:
+        return None
+    return np.asarray(compute.equal(lower, "true").cast("float64").to_numpy(zero_copy_only=False))
 
 
 def _read(text: Any) -> NDArray[np.float64]:
@@ -113,9 +111,6 @@ def _cast(array: Any, kind: Any) -> Any:
     return array.cast(kind)
 
 
-_LOWER = tuple(text.lower() for text in MISSING)
-
-
 def _is_text(column: Any) -> bool:
     import pandas as pd
 
@@ -130,7 +125,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _may_be(column: Any, says: Any, probe: int = 200) -> bool:
+def _is_flag(text: str) -> bool:
+    return text.lower() in ("true", "false")
+
+
+def _most(column: Any, says: Callable[[str], bool], probe: int = 200) -> bool:
     """Whether most of the first cells are of a kind: a cheap look before a long one."""
-    first = [str(cell).strip() for cell in column.iloc[: 5 * probe].dropna()[:probe]]
+    first = [str(cell).strip() for cell in column.iloc[:probe].dropna()]
     return sum(map(says, first)) >= 0.5 * len(first)

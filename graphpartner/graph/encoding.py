@@ -22,7 +22,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import to_torch
-from graphpartner.graph.cells import as_flags, as_numbers, as_text
+from graphpartner.graph.cells import as_numbers, as_text
 from graphpartner.graph.problems import Problems, quoted
 from graphpartner.graph.structure import Structure
 from graphpartner.graph.tables import Table
@@ -68,14 +68,12 @@ class ColumnCode:
             return _one_hot(as_text(column), self.words)
         if self.kind == "text":
             return _tf_idf(as_text(column), self)
-        values = as_flags(column)
-        if values is None:
-            numbers = as_numbers(column, certain=True)
-            if numbers is None:
-                problems.add(f"{table.name}: column {self.name!r} holds other things than numbers; give numbers.")
-                return np.zeros((len(table), self.width), np.float32)
-            values, bad = numbers
-            report_numbers(table, self.name, bad, problems)
+        numbers = as_numbers(column, certain=True)
+        if numbers is None:
+            problems.add(f"{table.name}: column {self.name!r} holds other things than numbers; give numbers.")
+            return np.zeros((len(table), self.width), np.float32)
+        values, bad = numbers
+        report_numbers(table, self.name, bad, problems)
         gap = np.isnan(values)
         filled = np.where(gap, self.mean, values)
         if self.kind == "number":
@@ -86,6 +84,8 @@ class ColumnCode:
 
 def report_numbers(table: Table, column: str, bad: NDArray[np.bool_], problems: Problems) -> None:
     """Report the cells of a column of numbers that are none."""
+    if not bad.any():
+        return
     cells = table.frame[column]
     problems.add_rows(
         table.locate,
@@ -142,8 +142,7 @@ class FeatureEncoder:
                 x[:, start : start + code.width] = block.toarray() if sparse.issparse(block) else block
                 start += code.width
             return torch.from_numpy(x)
-        blocks = (sparse.csc_array(code.block(table, problems)) for code in self.columns)
-        parts = [(block.data, block.indices, np.diff(block.indptr)) for block in blocks]
+        parts = [_by_column(code.block(table, problems)) for code in self.columns]
         data, indices, lengths = (np.concatenate(part) for part in zip(*parts, strict=True))
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         return to_torch(sparse.csc_array((data, indices, indptr), shape=(n, self.num_features)).tocsr())
@@ -194,6 +193,15 @@ class FeatureEncoder:
 def stacked(blocks: Sequence[Tensor]) -> Tensor:
     """Features of several lots of nodes under each other, all dense or all sparse CSR."""
     return torch.cat(list(blocks), dim=0)
+
+
+def _by_column(block: Any) -> tuple[NDArray, NDArray, NDArray]:
+    """What a block stores, column after column: values, their rows, and how many each column has."""
+    if sparse.issparse(block):
+        block = block.tocsc()
+        return block.data, block.indices, np.diff(block.indptr)
+    column, row = np.nonzero(block.T)
+    return block[row, column], row, np.bincount(column, minlength=block.shape[1])
 
 
 def _one_hot(text: Any, words: Sequence[str]) -> sparse.csr_array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphpartner.graph.cells import as_flags, as_numbers, as_text
+from graphpartner.graph.cells import as_numbers, as_text
 from graphpartner.graph.encoding import ColumnCode, FeatureEncoder, report_numbers
 from graphpartner.graph.problems import Problems, many, quoted
 from graphpartner.graph.tables import Table
@@ -22,20 +22,23 @@ FEW_CATEGORIES = 50
 
 @dataclass(frozen=True)
 class _Draft:
-    """What is known of a column after one look at it; ``bag`` says that it may belong to a bag of words."""
+    """What is known of a column after one look at it.
+
+    ``bag`` says that it may belong to a bag of words: not negative, mostly zero; ``largest`` is its largest
+    value, where none is negative or missing.
+    """
 
     code: ColumnCode | None
     nonzero: int = 0
     bag: bool = False
+    largest: float = np.inf
     why_not: str = ""
 
 
 def fit_encoder(table: Table, columns: Sequence[str], problems: Problems, notes: list[str]) -> FeatureEncoder:
     """Fit a code for each column; an encoder without columns if nothing can be learned from any."""
     drafts = {name: _draft(table, name, problems) for name in columns}
-    bag = {name for name, draft in drafts.items() if draft.bag}
-    if len(bag) < BAG_COLUMNS:
-        bag = {name for name in bag if _is_binary(drafts[name])}
+    bag = _bag(drafts)
     n, codes, nonzero = len(table), [], 0
     for name, draft in drafts.items():
         if draft.code is None:
@@ -50,8 +53,13 @@ def fit_encoder(table: Table, columns: Sequence[str], problems: Problems, notes:
     return FeatureEncoder(tuple(codes)).with_layout_for(n, nonzero)
 
 
-def _is_binary(draft: _Draft) -> bool:
-    return draft.code is not None and draft.code.kind == "kept"
+def _bag(drafts: dict[str, _Draft]) -> set[str]:
+    """The columns of a bag of words, if there are enough: the mostly-zero ones, and frequent words of the same size."""
+    bag = {name for name, draft in drafts.items() if draft.bag}
+    if len(bag) < BAG_COLUMNS:
+        return set()
+    largest = max(drafts[name].largest for name in bag)
+    return bag | {name for name, draft in drafts.items() if 2 * len(bag) >= len(drafts) and draft.largest <= largest}
 
 
 def _draft(table: Table, name: str, problems: Problems) -> _Draft:
@@ -61,13 +69,11 @@ def _draft(table: Table, name: str, problems: Problems) -> _Draft:
         return _Draft(None, why_not="empty")
     if str(column.dtype) == "category":  # the user has said what it is
         return _category(name, as_text(column))
-    values = as_flags(column)
-    if values is None:
-        numbers = as_numbers(column)
-        if numbers is None:
-            return _words(name, as_text(column))
-        values, bad = numbers
-        report_numbers(table, name, bad, problems)
+    numbers = as_numbers(column)
+    if numbers is None:
+        return _words(name, as_text(column))
+    values, bad = numbers
+    report_numbers(table, name, bad, problems)
     gap = np.isnan(values)
     known = values[~gap] if gap.any() else values
     if not known.size:
@@ -80,10 +86,12 @@ def _draft(table: Table, name: str, problems: Problems) -> _Draft:
     mean = float(known.mean())
     binary = low >= 0 and high <= 1 and bool(((known == 0) | (known == 1)).all())
     if binary:
-        return _Draft(ColumnCode(name, "kept", mean=mean, gaps=gaps), nonzero + int(gap.sum()), bag=not gaps)
+        sparse = not gaps and 2 * nonzero <= values.size
+        code = ColumnCode(name, "kept", mean=mean, gaps=gaps)
+        return _Draft(code, nonzero + int(gap.sum()), sparse, np.inf if gaps else high)
     code = ColumnCode(name, "number", mean=mean, scale=float(known.std()) or 1.0, gaps=gaps)
     sparse = not gaps and low >= 0 and high <= BAG_LARGEST and 2 * nonzero <= values.size
-    return _Draft(code, nonzero, bag=sparse)
+    return _Draft(code, nonzero, sparse, np.inf if gaps or low < 0 else high)
 
 
 def _words(name: str, text: Any) -> _Draft:
