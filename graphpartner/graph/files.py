@@ -115,6 +115,10 @@ def read_graph(
                 named[key] = column
     columns = _columns(given, table, named, problems, notes)
     taken = {column for key in ("label", "split") if (column := columns[key]) is not None}
+    if like is not None and columns["id"] is None and not problems:
+        problems.add(
+            f"{table.name}: no id column, so new nodes cannot be told from those of the model; name it with --id."
+        )
     if encoder is None:
         wanted = feature_columns(table, features, columns["id"], taken, problems, notes)
     else:

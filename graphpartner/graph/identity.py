@@ -27,6 +27,8 @@ def as_keys(column: Any) -> Any:
         return None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if pa.types.is_null(array.type):  # an empty column has no type
+        array = array.cast(pa.large_string())
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_floating(array.type):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from graphpartner.graph.adjacency import adjacency, normalized_adjacency, to_scipy
+from graphpartner.graph.adjacency import adjacency, normalized_adjacency
 
 PLACES = 128
 SPARE = 8  # columns beyond those asked for, so that the last of them converge too
@@ -91,17 +91,17 @@ def _degrees(A: sparse.csr_array) -> NDArray[np.float64]:
 
 def _places(edge_index: Tensor, n: int, edge_weight: Tensor | None, places: int, seed: int) -> NDArray[np.float32]:
     """The rows of V Λ⁸, of length 1; [n, places]."""
-    P = to_scipy(normalized_adjacency(edge_index, n, edge_weight))
+    P = normalized_adjacency(edge_index, n, edge_weight)  # torch multiplies on all cores
     Q = np.random.default_rng(seed).standard_normal((n, min(n, places + SPARE)), dtype=np.float32)
     for _ in range(ROUNDS):
         for _ in range(STEPS):
-            Q = P @ Q
+            Q = (P @ torch.from_numpy(Q)).numpy()
         Q = _orthonormal(Q)
-    value, turn = np.linalg.eigh((Q.T @ (P @ Q)).astype(np.float64))
+    value, turn = np.linalg.eigh((Q.T @ (P @ torch.from_numpy(Q)).numpy()).astype(np.float64))
     order = np.argsort(-value)[:places]
     V = Q @ turn[:, order].astype(np.float32)
     V *= np.where(np.take_along_axis(V, np.abs(V).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)  # one sign of two
-    isolated = np.diff(P.indptr) <= 1  # an edge to itself only: it lies nowhere
+    isolated = P.crow_indices().diff().numpy() <= 1  # an edge to itself only: it lies nowhere
     found = np.where(isolated[:, None], 0.0, V * np.clip(value[order], 0.0, None) ** POWER)
     return np.pad(_unit_rows(found.astype(np.float32)), ((0, 0), (0, places - found.shape[1])))
 

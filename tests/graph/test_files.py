@@ -292,6 +292,29 @@ def test_a_graph_grows():
         read_graph(new.assign(kind=["z", None, None]), like=own, label="kind")
 
 
+def test_new_nodes_need_ids_and_no_edges():
+    nodes = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    own = read_graph(nodes)
+    assert own.ids.tolist() == [0, 1, 2]
+    with pytest.raises(InputError, match=r"no id column, so new nodes cannot be told from those of the model; .* --id"):
+        read_graph(nodes, like=own)
+    more = read_graph(nodes.assign(id=["p", "q", "r"]), like=own)
+    assert more.ids.tolist() == [0, 1, 2, "p", "q", "r"]
+    assert torch.equal(more.data.x, own.data.x.repeat(2, 1))
+
+
+def test_objects_that_do_not_fit():
+    with pytest.raises(InputError, match=r"edges is a matrix of 5 × 5, but must be 6 × 6, one row a node"):
+        read_graph(NODES, sparse.eye_array(5))
+    with pytest.raises(InputError, match=r"edges is -1.0 at \(0, 1\), but must be finite and not negative"):
+        read_graph(NODES, sparse.csr_array(([-1.0], ([0], [1])), shape=(6, 6)))
+    with pytest.raises(InputError, match="edges must be None where nodes is a PyTorch Geometric Data"):
+        read_graph(Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0, dtype=torch.int64)), EDGES)
+    lonely = nx.Graph()
+    lonely.add_nodes_from([("a", {"f": 1.0}), ("b", {"f": 2.0})])
+    assert read_graph(lonely).data.num_edges == 0
+
+
 def test_structure_where_there_are_no_features():
     nodes = pd.DataFrame({"id": range(40), "y": [0, 1] * 20, "always": 1})
     ring = pd.DataFrame({"u": np.arange(40), "v": (np.arange(40) + 2) % 40})  # two rings, even and odd
