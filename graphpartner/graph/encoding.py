@@ -190,11 +190,6 @@ class FeatureEncoder:
             raise InputError(f"The stored encoder is damaged ({error!r}); fit the model again.") from error
 
 
-def stacked(blocks: Sequence[Tensor]) -> Tensor:
-    """Features of several lots of nodes under each other, all dense or all sparse CSR."""
-    return torch.cat(list(blocks), dim=0)
-
-
 def _by_column(block: Any) -> tuple[NDArray, NDArray, NDArray]:
     """What a block stores, column after column: values, their rows, and how many each column has."""
     if sparse.issparse(block):
