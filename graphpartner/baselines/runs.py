@@ -19,6 +19,7 @@ class BaselineRuns:
         parameters: how many weights one run learns.
         seconds: what all runs together took, preparation included.
         layers: the hidden states of the best weights after each layer, [R, n, h_i] each, where they were asked for.
+        weights: what each run learned, name → [R, …], in the order of the layers, where they were asked for.
     """
 
     name: str
@@ -30,6 +31,7 @@ class BaselineRuns:
     parameters: int
     seconds: float
     layers: list[Tensor] = field(default_factory=list)
+    weights: dict[str, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seeds)

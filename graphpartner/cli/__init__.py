@@ -9,6 +9,7 @@ import typer
 from graphpartner.cli.bench import bench
 from graphpartner.cli.data import data
 from graphpartner.cli.inspect import inspect
+from graphpartner.cli.reproduce import reproduce
 from graphpartner.cli.train import train
 from graphpartner.errors import InputError
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (train, data, inspect, bench):
+for command in (train, data, inspect, reproduce, bench):
     app.command()(command)
 
 STOPPED = 130  # the exit code of a command that was interrupted
