@@ -53,7 +53,7 @@ def reproduce(
         write_target(target, cells, folder)
         for table in terminal_tables(target, cells):
             show(table, "")
-    write_results_page(folder, page or folder / "results.md")
+    write_results_page(folder, page or folder / "results.md", preview=quick)
     found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in results]
     if found:
         show(verdict_table(found))

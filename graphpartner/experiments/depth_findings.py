@@ -119,7 +119,7 @@ def fig4(cells: Sequence[Cell]) -> Iterator[Verdict]:
                 f"Without the partner accuracy falls faster on {graph}",
                 "from its best to the deepest it loses more, and at the deepest the whole model is ahead (paired, "
                 "p < 0.05)",
-                falls[1] > falls[0] and gap is not None and gap.ahead,
+                None if gap is None else falls[1] > falls[0] and gap.ahead,
                 f"at l = {full[-1].at['steps']:g} {falls[0]:.1f} points lost with the partner, {falls[1]:.1f} without; "
                 f"with less without there {gap}",
             )
@@ -159,7 +159,7 @@ def fig5(cells: Sequence[Cell]) -> Iterator[Verdict]:
                 f"Accuracy first rises, then falls with depth while energy only falls on {graph}",
                 "the best depth is ahead of the shallowest and of the deepest (paired, p < 0.05), and energy falls at "
                 "every step",
-                falling and rise is not None and rise.ahead and fall is not None and fall.ahead,
+                None if rise is None or fall is None else falling and rise.ahead and fall.ahead,
                 f"accuracy {values[0]:.1f} → {values[top]:.1f} (l = {accuracy[top].at['steps']:g}) → {values[-1]:.1f}; "
                 f"energy {energies[0]:.3g} → {energies[-1]:.3g}, {'' if falling else 'not '}falling at every step",
             )

@@ -101,6 +101,8 @@ def reproduce(selection: Selection, folder: Path, progress: Progress = silent) -
     for target in dict.fromkeys(experiment.target for experiment in experiments):
         own = [slot for slot in slots if slot.experiment.target == target]
         cells = [cell for slot in own for cell in _cells(slot, journal, failed)]
+        if not cells:  # nothing of it was asked for
+            continue
         places = set().union(*(_places(experiment, selection) for experiment in experiments))
         results[target] = merged(read_cells(folder / f"{target}.json"), cells, places)
         write_cells(folder / f"{target}.json", results[target])

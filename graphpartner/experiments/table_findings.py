@@ -172,12 +172,13 @@ def beyond(cells: Sequence[Cell]) -> Iterator[Verdict]:
             a, b = find(cells, before, graph), find(cells, after, graph)
             if a is None or b is None or a.mean is None or b.mean is None:
                 continue
+            holds: bool | None
             finding = f"{before} → {after} helps on {graph}"
             if after.startswith("ensemble"):
                 rule, holds = "the mean is higher", b.mean > a.mean
                 told = f"{a.mean:.2f} → {b.mean:.2f}"
             else:
                 difference = paired([b], [a])
-                rule, holds = "above 0 (paired, p < 0.05)", difference is not None and difference.ahead
+                rule, holds = "above 0 (paired, p < 0.05)", None if difference is None else difference.ahead
                 told = f"{a.mean:.2f} → {b.mean:.2f}: {difference}"
             yield Verdict("beyond", finding, rule, holds, told)

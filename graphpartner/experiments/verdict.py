@@ -34,7 +34,7 @@ class Paired(NamedTuple):
 
     mean: float
     p: float
-    """Of a two-sided t-test that the mean is zero; 1 where there are fewer than two pairs."""
+    """Of a two-sided t-test that the mean is zero."""
     pairs: int
 
     @property
@@ -47,15 +47,15 @@ class Paired(NamedTuple):
 
 
 def paired(first: Sequence[Cell], second: Sequence[Cell]) -> Paired | None:
-    """Differences of cells that belong together, seed by seed; None without a common seed."""
+    """Differences of cells that belong together, seed by seed; None with fewer than two, which say nothing."""
     differences = []
     for a, b in zip(first, second, strict=True):
         other = dict(zip(b.seeds, b.values, strict=False))
         differences += [value - other[seed] for seed, value in zip(a.seeds, a.values, strict=False) if seed in other]
-    if not differences:
+    if len(differences) < 2:
         return None
-    if len(differences) < 2 or stdev(differences) == 0:
-        return Paired(fmean(differences), 1.0 if len(differences) < 2 or differences[0] == 0 else 0.0, len(differences))
+    if stdev(differences) == 0:
+        return Paired(differences[0], 1.0 if differences[0] == 0 else 0.0, len(differences))
     from scipy import stats
 
     p = float(stats.ttest_1samp(differences, 0.0).pvalue)

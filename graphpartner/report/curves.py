@@ -76,7 +76,8 @@ def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
     for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
         own = [cell for cell in cells if cell.graph == graph]
         shares = sorted({cell.at["alpha"] for cell in own})
-        for share, colour in zip((shares[0], shares[len(shares) // 2], shares[-1]), COLOURS, strict=False):
+        few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
+        for share, colour in zip(few, COLOURS, strict=False):
             at = [cell for cell in own if cell.at["alpha"] == share]
             measured = curve(at, "GPNN", graph, "mixed_energy")
             steps = [cell.at["steps"] for cell in measured]
@@ -91,7 +92,7 @@ def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
         _dress(axes, title(graph), "propagation steps $l$", r"energy over $E(H^{\phi_1})$")
         axes.plot([], [], ":", color="grey", label="published bounds")
         axes.plot([], [], "-", color="grey", label="corrected upper bound")
-        axes.legend(frameon=False, fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 
 
 FIGURES: dict[str, Callable[[Any, Sequence[Cell]], None]] = {
@@ -132,7 +133,11 @@ def _lines(
     rows: Sequence[str],
     names: dict[str, str] | None = None,
 ) -> None:
-    """Means over steps, with a band of one standard deviation."""
+    """Means over steps, with a band of one standard deviation; steps that double on an axis that doubles."""
+    every = sorted({cell.at["steps"] for cell in cells if "steps" in cell.at})
+    if every[-1] >= 16 * every[0]:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:.0f}")
     for row, colour, mark in zip(rows, COLOURS, MARKS, strict=False):
         own = curve(cells, row, graph, measure)
         if not own:

@@ -89,10 +89,7 @@ def terminal_tables(target: str, cells: Sequence[Cell]) -> list[Table]:
     for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
         own = [cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)]
         lines, columns, found = pivot(own)
-        table = Table(
-            title=f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}", title_justify="left", box=None
-        )
-        table.add_column("")
+        table = Table(f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}", box=None, pad_edge=False)
         for column in columns:
             table.add_column(column, justify="right")
         for line in lines:
@@ -102,9 +99,9 @@ def terminal_tables(target: str, cells: Sequence[Cell]) -> list[Table]:
 
 
 def _list_table(target: str, cells: Sequence[Cell]) -> Table:
-    table = Table(title=target, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for name, side in zip(
-        ("", "graph", "measure", "published", "ours", "runs", "difference", ""), "lllrrrrl", strict=True
+        (target, "graph", "measure", "published", "ours", "runs", "difference", ""), "lllrrrrl", strict=True
     ):
         table.add_column(name, justify="right" if side == "r" else "left")
     colours = {"holds": "green", "higher": "cyan", "lower": "red"}

@@ -34,19 +34,23 @@ def write_target(target: str, cells: Sequence[Cell], folder: Path) -> None:
     draw(target, cells, folder)
 
 
-def write_results_page(folder: Path, page: Path) -> None:
+PREVIEW = "A preview: few runs, few epochs, small grids, on the built-in graph alone. Nothing here is a result."
+
+
+def write_results_page(folder: Path, page: Path, preview: bool = False) -> None:
     """Write the whole page from the results files of a folder."""
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, results_page(folder, page).encode())
+    write_atomically(page, results_page(folder, page, preview).encode())
 
 
-def results_page(folder: Path, page: Path) -> str:
+def results_page(folder: Path, page: Path, preview: bool = False) -> str:
     """The page as text; its figures are linked from where the page lies."""
     results = read_results(folder)
     found = verdicts(results)
     everything = [cell for cells in results.values() for cell in cells]
     parts = [
         "# Results",
+        PREVIEW if preview else "",
         "Written by `gpnn reproduce` from the files under `results/`; no number here is typed. Accuracies are in "
         "percent, mean ± standard deviation over the runs counted in parentheses. † marks settings that were picked "
         "with a look at test accuracy: such a row shows what the method can do, not what a fair selection finds.",
