@@ -22,6 +22,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="folder of the results", metavar="DIR")] = Path("results"),
     root: DataOption = None,
     quick: Annotated[bool, typer.Option("--quick", help="a preview on the built-in graph, into DIR/quick")] = False,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="train nothing: tables, figures and page from the runs there are")
+    ] = False,
     page: Annotated[
         Path | None, typer.Option(help="where the page of all results is written, else DIR/results.md", metavar="FILE")
     ] = None,
@@ -43,6 +46,7 @@ def reproduce(
         device=device,
         root=root,
         quick=quick,
+        run=not no_run,
         version=versions()["graphpartner"],
     )
     selection.experiments()  # what is wrong in it is said before a folder is made

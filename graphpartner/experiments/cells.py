@@ -178,18 +178,19 @@ def grid(vary: dict[str, list[float]]) -> list[dict[str, float]]:
     return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
 
 
-def merged(old: list[Cell], new: list[Cell], places: set[tuple[Any, ...]]) -> list[Cell]:
-    """New cells in place of old ones, in the order of ``new``; an empty one does not replace one with numbers.
+def merged(old: list[Cell], new: list[Cell], places: Sequence[tuple[Any, ...]]) -> list[Cell]:
+    """New cells in place of old ones; an empty one does not replace one with numbers.
 
-    Old cells that were not asked for this time stay, as long as their experiment still has them (``places`` without the
-    layer).
+    Old cells that were not asked for this time stay, as long as their experiment still has them; all are in the order
+    of ``places``, which name no layer.
     """
-    kept = {cell.place: cell for cell in old if _base(cell) in places}
+    order = {place: number for number, place in enumerate(places)}
+    kept = {cell.place: cell for cell in old if _base(cell) in order}
     for cell in new:
         before = kept.get(cell.place)
         if before is None or cell.mean is not None or cell.detail is not None or before.mean is None:
             kept[cell.place] = cell
-    return list(kept.values())
+    return sorted(kept.values(), key=lambda cell: order[_base(cell)])
 
 
 def _base(cell: Cell) -> tuple[Any, ...]:

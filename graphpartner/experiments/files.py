@@ -68,6 +68,7 @@ class Experiment:
         name: of the file.
         target: the table or figure it belongs to.
         title: what a heading says.
+        order: its place among the experiments of the target.
         source: where the published numbers are printed.
         runs: how many runs a cell has, by graph.
         rows: what is compared, by name.
@@ -88,6 +89,7 @@ class Experiment:
     source: str
     runs: dict[str, int]
     rows: dict[str, Row]
+    order: int = 0
     vary: dict[str, list[float]] = field(default_factory=dict)
     choose: dict[str, list[float]] = field(default_factory=dict)
     published: dict[str, dict[str, dict[str, Number]]] = field(default_factory=dict)
@@ -100,9 +102,9 @@ class Experiment:
 
 
 def load_experiments(target: str | None = None) -> list[Experiment]:
-    """The packaged experiments of a target, or all of them, in the order of the targets and then of their names."""
+    """The packaged experiments of a target, or all of them, in the order of the targets and then of the files."""
     found = [read_experiment(path) for path in sorted(FOLDER.glob("*.yaml"))]
-    found.sort(key=lambda experiment: TARGETS.index(experiment.target))
+    found.sort(key=lambda experiment: (TARGETS.index(experiment.target), experiment.order))
     return [experiment for experiment in found if target in (None, experiment.target)]
 
 

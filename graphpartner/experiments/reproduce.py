@@ -17,11 +17,13 @@ from graphpartner.experiments.perform import perform, settings_of
 from graphpartner.experiments.runs import LOOKS, Run, batches
 from graphpartner.experiments.verdicts import verdicts, write_verdicts
 from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.graph.datasets import data_root
 from graphpartner.progress import Progress, silent
 from graphpartner.train.presets import preset as find_preset
 from graphpartner.train.trainer import pick_device
 
 QUICK_GRAPH = "citeseer"  # built in
+DEVICES = ("cuda", "cpu")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Selection:
         device: ``auto``, ``cpu`` or ``cuda``.
         root: the data root.
         quick: the preview on the built-in graph.
+        run: False: only what the journal has, of whichever device.
         version: of the package.
     """
 
@@ -46,10 +49,13 @@ class Selection:
     device: str = "auto"
     root: str | None = None
     quick: bool = False
+    run: bool = True
     version: str = ""
 
     def experiments(self) -> list[Experiment]:
-        """The files of the targets."""
+        """The files of the targets; whatever is wrong in the selection is said here."""
+        data_root(self.root)
+        pick_device(self.device)
         wrong = [target for target in self.targets if target not in (*TARGETS, "all")]
         if wrong:
             raise InputError(f"{wrong[0]}: must be one of {', '.join(TARGETS)} or all")
@@ -96,14 +102,16 @@ def reproduce(selection: Selection, folder: Path, progress: Progress = silent) -
     device = pick_device(selection.device).type
     graphs, journal = Graphs(selection.root), Journal(folder / "runs")
     slots = [slot for experiment in experiments for slot in plan(experiment, selection, device, graphs)]
-    failed = _run_missing(slots, journal, graphs, progress)
+    if not selection.run:
+        _take_device(slots, journal)
+    failed = _run_missing(slots, journal, graphs, progress) if selection.run else {}
     results = {}
     for target in dict.fromkeys(experiment.target for experiment in experiments):
         own = [slot for slot in slots if slot.experiment.target == target]
         cells = [cell for slot in own for cell in _cells(slot, journal, failed)]
         if not cells:  # nothing of it was asked for
             continue
-        places = set().union(*(_places(experiment, selection) for experiment in experiments))
+        places = [place for experiment in experiments for place in _places(experiment, selection)]
         results[target] = merged(read_cells(folder / f"{target}.json"), cells, places)
         write_cells(folder / f"{target}.json", results[target])
     for experiment in experiments:
@@ -128,7 +136,7 @@ def plan(experiment: Experiment, selection: Selection, device: str, graphs: Grap
             if selection.graphs is not None and graph not in selection.graphs:
                 continue
             for at in grid(_vary(experiment, selection)):
-                slot = Slot(experiment, name, graph, at, reason=graphs.reason(graph))
+                slot = Slot(experiment, name, graph, at, reason=graphs.reason(graph) if selection.run else None)
                 if slot.reason is None:
                     seeds = 1 if row.method in LOOKS else selection.seeds or row.runs or count
                     _fill(slot, row, seeds, selection, device)
@@ -196,6 +204,18 @@ def _run_missing(slots: list[Slot], journal: Journal, graphs: Graphs, progress: 
     return failed
 
 
+def _take_device(slots: list[Slot], journal: Journal) -> None:
+    """Let every slot be about the device that its first run was done on."""
+    for slot in slots:
+        for device in DEVICES:
+            there = [[dataclasses.replace(run, device=device) for run in option] for option in slot.options]
+            if any(journal.find(run, slot.experiment.name) for option in there for run in option):
+                slot.options = there
+                break
+        else:
+            slot.reason = slot.reason or "not run"
+
+
 def _cells(slot: Slot, journal: Journal, failed: dict[str, str]) -> list[Cell]:
     reason = slot.reason or next((failed[run.key] for run in slot.runs if run.key in failed), None)
     lines: list[Line] = []
@@ -203,7 +223,7 @@ def _cells(slot: Slot, journal: Journal, failed: dict[str, str]) -> list[Cell]:
         options = [
             [line for run in option if (line := journal.find(run, slot.experiment.name))] for option in slot.options
         ]
-        lines = options[0] if len(options) == 1 else max(options, key=_mean_validation)
+        lines = options[0] if len(options) == 1 else max(filter(None, options), key=_mean_validation)
     return cells_of(slot.experiment, slot.row, slot.graph, slot.at, lines, reason, slot.preset, slot.saw_test)
 
 
@@ -211,15 +231,15 @@ def _mean_validation(lines: list[Line]) -> float:
     return fmean(line["measured"]["val_accuracy"] or 0.0 for line in lines)
 
 
-def _places(experiment: Experiment, selection: Selection) -> set[tuple[Any, ...]]:
+def _places(experiment: Experiment, selection: Selection) -> list[tuple[Any, ...]]:
     """The places of all cells that an experiment has, asked for or not."""
-    return {
+    return [
         Cell(experiment.name, name, row.method, graph, measure, at).place
         for name, row in experiment.rows.items()
         for graph in _graphs(experiment, selection)
         for at in grid(_vary(experiment, selection))
         for measure in row.measures
-    }
+    ]
 
 
 def _graphs(experiment: Experiment, selection: Selection) -> dict[str, int]:

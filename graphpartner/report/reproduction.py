@@ -82,6 +82,11 @@ def difference(cell: Cell) -> str:
     return f"{cell.difference:+z.1f}" if cell.measure == "seconds" else f"{cell.difference:+z.2f}"
 
 
+def mark(cell: Cell) -> str:
+    """A dagger where an accuracy rests on settings that were picked with a look at test accuracy."""
+    return " †" if cell.saw_test and cell.measure.endswith("accuracy") else ""
+
+
 def terminal_tables(target: str, cells: Sequence[Cell]) -> list[Table]:
     """For each measure of a target a table: one line a cell, or one line a row where something is varied."""
     varied = [cell for cell in cells if cell.at]
@@ -107,7 +112,7 @@ def _list_table(target: str, cells: Sequence[Cell]) -> Table:
     colours = {"holds": "green", "higher": "cyan", "lower": "red"}
     for cell in cells:
         said = f"[{colours[cell.outcome]}]{cell.outcome}[/]" if cell.outcome else ""
-        ours = spread(cell.measure, cell.mean, cell.sd) + (" †" if cell.saw_test else "")
+        ours = spread(cell.measure, cell.mean, cell.sd) + mark(cell)
         if cell.mean is None:
             ours, said = "", f"[yellow]{cell.reason}[/]" if cell.reason else ""
         name = MEASURES.get(cell.measure, cell.measure)
@@ -173,7 +178,7 @@ def _markdown_cell(cell: Cell | None) -> str:
     said = f"*{cell.reason or 'not run'}*"
     if cell.mean is not None:
         runs = f" ({cell.runs})" if cell.runs > 1 else ""
-        said = f"**{spread(cell.measure, cell.mean, cell.sd)}**{runs}{' †' if cell.saw_test else ''}"
+        said = f"**{spread(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
     if cell.published is not None:
         outcome = f", {difference(cell)} {OUTCOMES[cell.outcome]}".rstrip() if cell.mean is not None else ""
         said += f"<br>paper {published(cell)}{outcome}"

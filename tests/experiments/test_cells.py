@@ -81,9 +81,10 @@ def test_written_again():
         Cell("e", "a", "gpnn", "cora", "accuracy", mean=5.0),
         Cell("e", "b", "gpnn", "cora", "accuracy", reason="no"),
     ]
-    places = {cell.place for cell in old}
+    places = [cell.place for cell in old]
     assert merged([*old, gone], new, places) == [new[0], old[1]]  # a reason does not replace a number
     assert merged([], new, places) == new
+    assert merged([], new[::-1], places) == new
 
 
 def test_files(tmp_path):

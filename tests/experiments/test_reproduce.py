@@ -11,6 +11,9 @@ from graphpartner.experiments import reproduce as module
 from graphpartner.experiments.files import Quick, Row, load_experiments
 from graphpartner.experiments.journal import read_lines
 from graphpartner.experiments.reproduce import Selection, reproduce
+from graphpartner.experiments.runs import Run
+
+RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
 
 needs_baselines = pytest.mark.skipif(
     importlib.util.find_spec("graphpartner.baselines.table") is None, reason="no baselines yet"
@@ -94,6 +97,26 @@ def test_fig5_then_fig4_share_runs(tmp_path, tiny, monkeypatch):
     reproduce(quick("fig4", seeds=1), tmp_path)
     assert len(trained) == 3  # the full model was trained for figure 5
     assert len(read_lines(tmp_path / "runs" / "fig4.jsonl.gz")) == 4  # and its lines are here, too
+
+
+def test_without_running(tmp_path, tiny):
+    tiny("fig5", {"steps": [2, 4]})
+    reproduce(quick("fig5", seeds=1, run=False), tmp_path)
+    assert {cell.reason for cell in module.read_results(tmp_path)["fig5"]} == {"not run"}
+    tiny("fig5", {"steps": [2]})
+    reproduce(quick("fig5", seeds=1), tmp_path)
+    packed = tmp_path / "runs" / "fig5.jsonl.gz"
+    lines = read_lines(packed)
+    packed.unlink()
+    journal = module.Journal(tmp_path / "runs")
+    for line in lines:  # as if a GPU had done them
+        run = dataclasses.replace(Run(**{name: line[name] for name in RUN}), device="cuda")
+        journal.append("fig5", [line | run.identity | {"key": run.key}])
+    tiny("fig5", {"steps": [2, 4]}, remarks={"all": "a new remark"})
+    (cells,) = reproduce(quick("fig5", seeds=2, run=False), tmp_path).values()
+    assert {(cell.at["steps"], cell.mean is None) for cell in cells} == {(2, False), (4, True)}
+    assert {cell.remark for cell in cells} == {"a new remark"}
+    assert {cell.runs for cell in cells} == {1, 0}
 
 
 def test_an_ensemble(tmp_path, tiny):
