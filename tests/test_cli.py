@@ -101,6 +101,13 @@ WRONG = [  # the command, and what its sentence must say: what is wrong, what wo
     (["train", "cora", "--data", "nowhere"], ["nowhere", "not a folder"]),
     (["inspect", "cora", "--data", "nowhere"], ["nowhere", "not a folder"]),
     (["data", "--data", "nowhere"], ["nowhere", "not a folder"]),
+    (["reproduce", "table9"], ["table9", "table1, table2"]),
+    (["reproduce"], ["TARGET", "gpnn reproduce --help"]),
+    (["reproduce", "table1", "--graphs", "cora,imdb"], ["--graphs imdb", "citeseer, cora"]),
+    (["reproduce", "table1", "--methods", "bert"], ["--methods bert", "gcnii"]),
+    (["reproduce", "table1", "--seeds", "0"], ["--seeds 0", "1 or more"]),
+    (["reproduce", "table1", "--device", "tpu"], ["--device tpu", "auto, cpu or cuda"]),
+    (["reproduce", "table2", "--data", "nowhere"], ["nowhere", "not a folder"]),
 ]
 
 
@@ -306,6 +313,26 @@ def test_advice_on_an_amazon_graph(gpnn, data_root):
     code, out, _ = gpnn("inspect", "amazon-photo", "--data", data_root)
     assert code == 0
     assert "would add mostly wrong-label edges" in out
+
+
+def test_reproduce(gpnn, elsewhere):
+    code, out, err = gpnn("reproduce", "table2", "--graphs", "citeseer,cora")
+    assert code == 0
+    assert re.search(r"^graph +citeseer +nodes +3,327 +3,327 +1 +\+0 +holds$", out, re.MULTILINE)
+    assert re.search(r"^graph +citeseer +edges +4,732 +4,552 +1 +-180 +lower$", out, re.MULTILINE)
+    assert "written to results" in err
+    made = files(elsewhere)
+    assert made == [
+        "results/results.md", "results/runs/table2.jsonl.gz", "results/table2.json", "results/table2.md",
+        "results/verdicts.json",
+    ]  # fmt: skip
+    before = Path("results/table2.json").read_bytes()
+    code, _, _ = gpnn("reproduce", "table2", "--graphs", "citeseer")
+    assert (code, Path("results/table2.json").read_bytes()) == (0, before)
+    code, out, _ = gpnn("reproduce", "table2", "--quick", "--page", "page.md")
+    assert code == 0
+    assert "Nothing here is a result" in Path("page.md").read_text()
+    assert "results/quick/table2.json" in files(elsewhere)
 
 
 def test_help(gpnn):

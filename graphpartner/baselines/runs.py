@@ -19,7 +19,7 @@ class BaselineRuns:
         parameters: how many weights one run learns.
         seconds: what all runs together took, preparation included.
         layers: the hidden states of the best weights after each layer, [R, n, h_i] each, where they were asked for.
-        weights: the best weights by name, [R, rows, columns] each, where the layers were asked for.
+        weights: what each run learned, name → [R, …], in the order of the layers, where they were asked for.
     """
 
     name: str

@@ -9,6 +9,7 @@ import typer
 from graphpartner.cli.bench import bench
 from graphpartner.cli.data import data
 from graphpartner.cli.inspect import inspect
+from graphpartner.cli.reproduce import reproduce
 from graphpartner.cli.search import search
 from graphpartner.cli.train import train
 from graphpartner.errors import InputError
@@ -21,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (train, data, inspect, search, bench):
+for command in (train, data, inspect, reproduce, search, bench):
     app.command()(command)
 
 STOPPED = 130  # the exit code of a command that was interrupted

@@ -51,7 +51,7 @@ def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) ->
             axes.grid(True, linewidth=0.8)
             axes.set_axisbelow(True)
         figure.suptitle(title, x=0.008, ha="left", fontsize=10, color="#57606a")
-        return [_save(figure, Path(file)) for file in files]
+        return [save(figure, Path(file)) for file in files]
 
 
 def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
@@ -96,7 +96,7 @@ def _label(axes: Any, place: tuple[float, float], side: str, edge: str, text: st
     axes.annotate(text, place, offset, textcoords="offset points", color=color, fontweight="bold", ha=side, va=edge)
 
 
-def _save(figure: Any, file: Path) -> Path:
+def save(figure: Any, file: Path) -> Path:
     """Write a figure whole or not at all; without a date, so that the same figure gives the same bytes."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file.suffix[1:])
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".figure") as folder:

@@ -1,0 +1,71 @@
+"""``gpnn reproduce``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphpartner.cli.options import DataOption, check_choice, output_folder, versions
+
+
+def reproduce(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            help="table1 … table4, fig1, fig3, fig4, fig5, bounds, scores, beyond, or all", metavar="TARGET…"
+        ),
+    ],
+    graphs: Annotated[list[str] | None, typer.Option("--graphs", help="only these, separated by commas")] = None,
+    methods: Annotated[list[str] | None, typer.Option("--methods", help="only these, separated by commas")] = None,
+    seeds: Annotated[int | None, typer.Option(help="runs of each cell, else what its file says")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    out: Annotated[Path, typer.Option(help="folder of the results", metavar="DIR")] = Path("results"),
+    root: DataOption = None,
+    quick: Annotated[bool, typer.Option("--quick", help="a preview on the built-in graph, into DIR/quick")] = False,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="train nothing: tables, figures and page from the runs there are")
+    ] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="where the page of all results is written, else DIR/results.md", metavar="FILE")
+    ] = None,
+) -> None:
+    """Measure the paper's tables and figures beside the published numbers; what was run before is not run again."""
+    from graphpartner.experiments.reproduce import Selection, read_results
+    from graphpartner.experiments.reproduce import reproduce as run_experiments
+    from graphpartner.experiments.verdicts import verdicts
+    from graphpartner.report.reproduction import terminal_tables, verdict_table
+    from graphpartner.report.results_page import write_results_page, write_target
+    from graphpartner.report.terminal import notes, progress, show
+
+    check_choice("--device", device, ("auto", "cpu", "cuda"))
+    selection = Selection(
+        targets=tuple(targets),
+        graphs=_parts(graphs),
+        methods=_parts(methods),
+        seeds=seeds,
+        device=device,
+        root=root,
+        quick=quick,
+        run=not no_run,
+        version=versions()["graphpartner"],
+    )
+    selection.experiments()  # what is wrong in it is said before a folder is made
+    folder = output_folder(out / "quick" if quick else out)
+    with progress("reproducing") as tell:
+        results = run_experiments(selection, folder, tell)
+    for target, cells in results.items():
+        write_target(target, cells, folder)
+        for table in terminal_tables(target, cells):
+            show(table, "")
+    write_results_page(folder, page or folder / "results.md", preview=quick)
+    found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in results]
+    if found:
+        show(verdict_table(found))
+    if any(cell.saw_test for cells in results.values() for cell in cells):
+        show("† settings picked with a look at test accuracy: what the method can do, not what a fair selection finds")
+    notes().print(f"written to {folder}")
+
+
+def _parts(given: list[str] | None) -> tuple[str, ...] | None:
+    """``--graphs cora,pubmed`` and ``--graphs cora --graphs pubmed`` alike."""
+    return tuple(name for each in given for name in each.split(",") if name) if given else None

@@ -1,0 +1,96 @@
+"""What was run, one line each, so that nothing is run twice and a kill loses at most the batch in flight.
+
+``runs/<experiment>.jsonl`` grows by whole lines, flushed to the disk. A line that a kill has torn has no end; it is cut
+off before the next is written. A finished experiment is kept as ``<experiment>.jsonl.gz``; both are read.
+"""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from graphpartner.errors import InputError
+from graphpartner.experiments.runs import Run
+from graphpartner.graph.packed import write_atomically
+
+Line = dict[str, Any]
+
+
+class Journal:
+    """The lines of all experiments in one folder, by the key of their runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: dict[str, dict[str, Line]] = {}
+        """By experiment, then by key; of several lines with one key the measures are joined, the latest first."""
+        for path in [*sorted(folder.glob("*.jsonl.gz")), *sorted(folder.glob("*.jsonl"))]:
+            for line in read_lines(path):
+                self._remember(path.name.split(".")[0], line)
+
+    def find(self, run: Run, experiment: str | None = None) -> Line | None:
+        """The line of a run with everything that is to be measured of it, in one experiment or in any."""
+        places = self.lines.values() if experiment is None else [self.lines.get(experiment, {})]
+        for place in places:
+            line = place.get(run.key)
+            if line is not None and run.measures <= set(line["measured"]):
+                return line
+        return None
+
+    def append(self, experiment: str, lines: list[Line]) -> None:
+        """Write lines to the end of an experiment's file, and wait until the disk has them."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{experiment}.jsonl"
+        cut_torn_line(path)
+        text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+        with open(path, "ab") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        for line in lines:
+            self._remember(experiment, line)
+
+    def compress(self, experiment: str) -> None:
+        """Put what was appended into the compressed file, which appears whole or not at all."""
+        open_file, packed = self.folder / f"{experiment}.jsonl", self.folder / f"{experiment}.jsonl.gz"
+        if not open_file.exists():
+            return
+        lines = self.lines.get(experiment, {}).values()
+        text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+        write_atomically(
+            packed, gzip.compress(text.encode(), mtime=0)
+        )  # no time of day: the same lines, the same bytes
+        open_file.unlink()
+
+    def _remember(self, experiment: str, line: Line) -> None:
+        known = self.lines.setdefault(experiment, {})
+        before = known.get(line["key"], {}).get("measured", {})
+        known[line["key"]] = line | {"measured": before | line["measured"]}
+
+
+def read_lines(path: Path) -> list[Line]:
+    """All whole lines of a file; what follows the last end of a line was torn and does not count."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError):
+            raise InputError(f"{path} is damaged: restore it, or delete it to run its experiment again") from None
+    lines = []
+    for number, text in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            line = json.loads(text)
+            lines.append({"key": line["key"], "measured": line["measured"]} | line)
+        except (ValueError, TypeError, KeyError):
+            raise InputError(f"{path}, line {number} is damaged: delete the line to run it again") from None
+    return lines
+
+
+def cut_torn_line(path: Path) -> None:
+    """End the file with its last whole line."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)

@@ -1,0 +1,178 @@
+"""Do a batch of runs: train them in one call, measure each, and say what it cost."""
+
+import copy
+import dataclasses
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from graphpartner.baselines.runs import BaselineRuns
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.quality import edge_quality
+from graphpartner.experiments import measures
+from graphpartner.experiments.graphs import Graph
+from graphpartner.experiments.journal import Line
+from graphpartner.experiments.measures import Measured
+from graphpartner.experiments.runs import LOOKS, Run
+from graphpartner.graph.statistics import graph_statistics
+from graphpartner.progress import Progress, silent
+from graphpartner.train.runs import Runs
+from graphpartner.train.settings import Settings
+from graphpartner.train.trainer import train
+
+WARM_UP = 3  # epochs of the call before a timed one: loops are compiled and libraries loaded only once
+
+
+def perform(batch: list[Run], graph: Graph, progress: Progress = silent) -> list[Line]:
+    """Train and measure runs that belong together, and give back a line for each."""
+    first = batch[0]
+    if first.method in LOOKS:
+        return [run.identity | {"key": run.key, "measured": _plain(_look(run, graph.data))} for run in batch]
+    data = graph.split_for(batch)
+    if first.timing:
+        _train([_shortened(run) for run in batch], data)
+    with peak_memory(first.device) as peak:
+        start = time.perf_counter()
+        trained = _train(batch, data, progress)
+        if first.device == "cuda":
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    made: Line = {
+        "split": "public" if graph.data.get("train_mask") is not None else "20 and 30 a class, by seed",
+        "machine": machine_name(first.device),
+        "torch": torch.__version__,
+        "batch": [run.seed for run in batch],
+        "plan": trained.problem.propagate.explain() if isinstance(trained, Runs) else None,
+    }
+    cost = {"seconds": seconds / len(batch), "peak_memory": peak[0], "parameters": _parameters(trained)}
+    found = _accuracies(batch, trained, data)
+    for place, run in enumerate(batch):
+        if run.members == 1:
+            found[place] |= _smoothness(run, place, trained, graph)
+    return [
+        run.identity | made | {"key": run.key, "measured": _plain(cost | measured)}
+        for run, measured in zip(batch, found, strict=True)
+    ]
+
+
+def _train(batch: list[Run], data: Data, progress: Progress = silent) -> Runs | BaselineRuns:
+    first, seeds = batch[0], [seed for run in batch for seed in run.seeds]
+    if first.method == "gpnn":
+        each = [Settings().replace(**run.settings) for run in batch for _ in run.seeds]
+        return train(data, each, seeds, first.device, progress=progress)
+    from graphpartner.baselines.table import train_baseline
+
+    layers = any(run.measures & measures.LAYERS for run in batch)
+    changes = dict(first.changes)
+    return train_baseline(first.method, data, seeds, first.device, changes, progress, keep_layers=layers)
+
+
+def _shortened(run: Run) -> Run:
+    short = {"epochs": WARM_UP} if "epochs" in run.settings else {}
+    return dataclasses.replace(run, settings=run.settings | short, changes=run.changes | short)
+
+
+def _accuracies(batch: list[Run], trained: Runs | BaselineRuns, data: Data) -> list[Measured]:
+    """Accuracy in percent of every run; of an ensemble, that of the mean of its members' class distributions."""
+    columns = {
+        "accuracy": 100 * trained.accuracy(data.test_mask).double(),
+        "val_accuracy": 100 * trained.accuracy(data.val_mask).double(),
+        "val_loss": trained.val_loss.double(),
+        "epochs": trained.epochs.double(),
+    }
+    found: list[Measured] = []
+    start = 0
+    for run in batch:
+        part = slice(start, start + run.members)
+        start += run.members
+        mean = {name: float(column[part].mean()) for name, column in columns.items()}
+        if run.members > 1:
+            mean["member_accuracy"] = mean["accuracy"]
+            together = trained.logits[part].softmax(-1).mean(0).argmax(-1)
+            for name, masks in (("accuracy", data.test_mask), ("val_accuracy", data.val_mask)):
+                counted = (masks if masks.dim() == 1 else masks[part.start]) & (data.y >= 0)
+                mean[name] = 100 * float((together == data.y)[counted].double().mean())
+        found.append(mean)
+    return found
+
+
+def _plain(measured: Measured) -> Measured:
+    """None for what is not a number: JSON knows no infinity."""
+    odd = {name for name, value in measured.items() if isinstance(value, float) and not math.isfinite(value)}
+    return measured | dict.fromkeys(odd)
+
+
+def _smoothness(run: Run, place: int, trained: Runs | BaselineRuns, graph: Graph) -> Measured:
+    if isinstance(trained, Runs):
+        return measures.of_gpnn(trained, place, graph, run.measures)
+    return measures.of_baseline(trained, place, graph, run.measures, run.settings)
+
+
+def _parameters(trained: Runs | BaselineRuns) -> int:
+    if isinstance(trained, Runs):
+        return trained.weight1[0].numel() + trained.weight2[0].numel()
+    return trained.parameters
+
+
+def _look(run: Run, data: Data) -> Measured:
+    if run.method == "statistics":
+        counted = dataclasses.asdict(graph_statistics(data))
+        return {name.removeprefix("num_"): value for name, value in counted.items()}
+    attribute = attribute_graph(data.x, data.edge_index, **run.settings)
+    quality = dataclasses.asdict(edge_quality(data.x, data.edge_index, data.y, attribute))
+    return {name: 100 * value if name.endswith("_rate") else value for name, value in quality.items()}
+
+
+@contextmanager
+def peak_memory(device: str) -> Iterator[list[float]]:
+    """A list whose one number becomes the most megabytes taken, beyond those before: of the GPU, or of the process."""
+    peak = [0.0]
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        yield peak
+        peak[0] = (torch.cuda.max_memory_allocated() - before) / 1e6
+        return
+    try:
+        with open("/proc/self/clear_refs", "w") as mark:
+            mark.write("5")  # lowers Linux's high-water mark to what is resident now
+    except OSError:
+        yield peak  # another system: not measured
+        peak[0] = float("nan")
+        return
+    before = _resident("VmRSS:")
+    yield peak
+    peak[0] = (_resident("VmHWM:") - before) / 1e6
+
+
+def _resident(name: str) -> int:
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
+
+
+def machine_name(device: str) -> str:
+    """What a number was measured on."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    try:
+        with open("/proc/cpuinfo") as file:
+            name = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = "CPU"
+    return f"{name}, {torch.get_num_threads()} threads"
+
+
+def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """All settings of a run: the preset's or the baseline's own, with the changes."""
+    if method in LOOKS:
+        return copy.copy(changes)
+    if preset is not None:
+        return preset.replace(**changes).asdict()
+    from graphpartner.baselines.table import baseline_settings
+
+    return dict(baseline_settings(method, graph).settings.asdict()) | changes

@@ -1,0 +1,99 @@
+"""One run of an experiment, what identifies it, and which runs are trained together."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.train.settings import PER_REPLICA
+
+LOOKS = ("statistics", "edge-quality")
+"""Methods that only look at the graph: one run says it all."""
+
+REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, or one look at a graph, with everything that its result follows from.
+
+    Attributes:
+        method: ``gpnn``, a baseline, or one of :data:`LOOKS`.
+        graph: by name.
+        settings: all of them, not only what differs from a preset.
+        changes: what differs from a baseline's own settings; part of ``settings`` already.
+        seed: of the run, and of the split where the graph has no public one.
+        device: ``cpu`` or ``cuda``.
+        version: of the package.
+        members: more than 1: an ensemble of so many runs, with seeds ``members · seed``, ….
+        timing: how it is timed; a run of table 1 says nothing about the time of a run by itself.
+        measures: what is measured of it.
+    """
+
+    method: str
+    graph: str
+    settings: dict[str, Any]
+    seed: int
+    device: str
+    version: str
+    members: int = 1
+    timing: str = ""
+    changes: dict[str, Any] = field(default_factory=dict)
+    measures: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything the result follows from, up to the order of floating-point sums.
+
+        Who was trained beside it is not part of it: a run's random draws depend on its own seed alone.
+        """
+        kept = ("method", "graph", "settings", "seed", "device", "version", "members", "timing")
+        return {name: getattr(self, name) for name in kept}
+
+    @property
+    def key(self) -> str:
+        """The identity in 16 letters."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of its members."""
+        return [self.members * self.seed + member for member in range(self.members)]
+
+    @property
+    def cost(self) -> float:
+        """Roughly how much work it is: epochs times what one touches. Only for telling how far a job is."""
+        entry = CATALOGUE[self.graph]
+        steps = self.settings.get("num_steps") or self.settings.get("layers") or 2
+        size = 30 * entry.num_nodes + 2 * entry.num_edges * min(int(steps), 64)
+        return float(self.members * self.settings.get("epochs", 1) * size)
+
+    def wanting(self, measures: Iterable[str]) -> "Run":
+        """The same run, with these measures as well."""
+        return replace(self, measures=self.measures | frozenset(measures))
+
+
+def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
+    """The runs in batches that are trained in one call each, graph after graph so that each is loaded once.
+
+    Runs of GPNN may differ in what :data:`graphpartner.train.settings.PER_REPLICA` names. A batch is what a kill can
+    lose: as many runs as there are cores, or what a GPU takes at once.
+    """
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(_shape(run), []).append(run)
+    for group in sorted(groups.values(), key=lambda group: list(CATALOGUE).index(group[0].graph)):
+        first = group[0]
+        size = threads if first.device == "cpu" else REPLICAS_ON_GPU
+        size = {"alone": 1, "together": len(group)}.get(first.timing, max(1, size // first.members))
+        yield from (group[start : start + size] for start in range(0, len(group), size))
+
+
+def _shape(run: Run) -> str:
+    """What must be equal among runs of one call."""
+    shared = run.identity | {"seed": None}
+    if run.method == "gpnn" and not run.timing:
+        shared["settings"] = {name: value for name, value in run.settings.items() if name not in PER_REPLICA}
+    return json.dumps(shared, sort_keys=True)

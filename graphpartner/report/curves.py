@@ -1,0 +1,164 @@
+"""The paper's figures, drawn from the cells of a target: one function a figure."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphpartner.experiments.cells import Cell
+from graphpartner.experiments.verdict import curve, graphs_of, means
+from graphpartner.report.figures import GRAPH, PARTNER, STYLE, WHOLE, save
+from graphpartner.report.reproduction import title
+
+GREEN = "#3f8f5b"
+COLOURS = (WHOLE, GRAPH, PARTNER, GREEN)  # told apart in grey and by colour-blind eyes, too
+MARKS = ("o", "s", "^", "D")
+SIZE = (9.0, 3.9)
+
+
+def draw(target: str, cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Draw a target's figure as SVG and PNG; no file where it has none, or no data."""
+    if target not in FIGURES or not graphs_of(cells):
+        return []
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=SIZE, layout="constrained")
+        FIGURES[target](figure, cells)
+        return [save(figure, folder / f"{target}.{form}") for form in ("svg", "png")]
+
+
+def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
+    graph = graphs_of(cells)[0]
+    left, right = figure.subplots(1, 2)
+    left.set_yscale("log")
+    for (measure, name), colour, mark in zip(
+        (("layer_energy", "Dirichlet energy"), ("layer_s_max", "$s_{max}$"), ("layer_s_min", "$s_{min}$")),
+        COLOURS, MARKS, strict=False,
+    ):  # fmt: skip
+        own = curve(cells, "GCN", graph, measure, "layer")
+        left.plot([cell.at["layer"] for cell in own], _positive(means(own)), color=colour, marker=mark, label=name)
+    low, high = (curve(cells, "GCN", graph, f"layer_{end}", "layer") for end in ("lower", "upper"))
+    layers = [cell.at["layer"] for cell in low]
+    left.plot(layers, _positive(means(low)), color=GREEN, linestyle=":", label="bounds of Eq. 6")
+    left.plot(layers, _positive(means(high)), color=GREEN, linestyle=":")
+    _dress(left, f"8-layer GCN on {title(graph)}", "layer", "log scale")
+    left.legend(frameon=False, fontsize=8)
+    picture = next((cell.detail for cell in cells if cell.measure == "picture" and cell.detail), None)
+    right.set_title("Embedding of layer 4, t-SNE")
+    right.set_xticks([])
+    right.set_yticks([])
+    if picture:
+        columns = zip(*picture["points"], strict=True)
+        right.scatter(*columns, c=picture["classes"], cmap="tab10", s=4, linewidths=0, rasterized=True)
+        right.set_xlabel(f"{len(picture['points']):,} nodes, coloured by class")
+
+
+def _fig3(figure: Any, cells: Sequence[Cell]) -> None:
+    _panels(figure, cells, ("mad_gap", "accuracy"), ("GPNN", "GCN", "GAT"))
+
+
+def _fig4(figure: Any, cells: Sequence[Cell]) -> None:
+    graphs = graphs_of(cells)
+    for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
+        _lines(axes, cells, graph, "accuracy", ("full", "w/o rectification", "w/o partner", "w/o both"))
+        _dress(axes, title(graph), "propagation steps $l$", LABELS["accuracy"])
+        axes.legend(frameon=False, fontsize=9)
+
+
+def _fig5(figure: Any, cells: Sequence[Cell]) -> None:
+    names = {"with": "with contrastive loss", "without": "without"}
+    _panels(figure, cells, ("energy", "accuracy"), ("with", "without"), names, logarithmic="energy")
+
+
+def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
+    graphs = graphs_of(cells)
+    for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
+        own = [cell for cell in cells if cell.graph == graph]
+        shares = sorted({cell.at["alpha"] for cell in own})
+        few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
+        for share, colour in zip(few, COLOURS, strict=False):
+            at = [cell for cell in own if cell.at["alpha"] == share]
+            measured = curve(at, "GPNN", graph, "mixed_energy")
+            steps = [cell.at["steps"] for cell in measured]
+            axes.plot(steps, means(measured), "o", color=colour, label=f"α = {share:g}")
+            for measure, style in (("published_lower", ":"), ("published_upper", ":"), ("upper", "-")):
+                axes.plot(
+                    steps, _positive(means(curve(at, "GPNN", graph, measure))), style, color=colour, linewidth=1.2
+                )
+        axes.set_yscale("log")
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:.0f}")
+        _dress(axes, title(graph), "propagation steps $l$", r"energy over $E(H^{\phi_1})$")
+        axes.plot([], [], ":", color="grey", label="published bounds")
+        axes.plot([], [], "-", color="grey", label="corrected upper bound")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+
+
+FIGURES: dict[str, Callable[[Any, Sequence[Cell]], None]] = {
+    "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
+}  # fmt: skip
+
+LABELS = {
+    "accuracy": "test accuracy (%)",
+    "mad_gap": "MADGap",
+    "energy": r"$\mathrm{tr}(H^\top \tilde{L} H)$ of $H^{(l+1)}$, log scale",
+}
+
+
+def _panels(
+    figure: Any,
+    cells: Sequence[Cell],
+    measures: Sequence[str],
+    rows: Sequence[str],
+    names: dict[str, str] | None = None,
+    logarithmic: str | None = None,
+) -> None:
+    """One panel a measure, on the first graph that has data."""
+    graph = graphs_of(cells)[0]
+    for axes, measure in zip(figure.subplots(1, len(measures)), measures, strict=True):
+        if measure == logarithmic:
+            axes.set_yscale("log")
+        _lines(axes, cells, graph, measure, rows, names)
+        heading = {"mad_gap": "MADGap", "accuracy": "Accuracy", "energy": "Dirichlet energy"}[measure]
+        _dress(axes, f"{heading}, {title(graph)}", "propagation steps $l$", LABELS[measure])
+        axes.legend(frameon=False, fontsize=9)
+
+
+def _lines(
+    axes: Any,
+    cells: Sequence[Cell],
+    graph: str,
+    measure: str,
+    rows: Sequence[str],
+    names: dict[str, str] | None = None,
+) -> None:
+    """Means over steps, with a band of one standard deviation; steps that double on an axis that doubles."""
+    every = sorted({cell.at["steps"] for cell in cells if "steps" in cell.at})
+    if every[-1] >= 16 * every[0]:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:.0f}")
+    for row, colour, mark in zip(rows, COLOURS, MARKS, strict=False):
+        own = curve(cells, row, graph, measure)
+        if not own:
+            continue
+        steps, mean = [cell.at["steps"] for cell in own], means(own)
+        axes.plot(
+            steps, mean, color=colour, marker=mark, markersize=4, linewidth=1.8, label=(names or {}).get(row, row)
+        )
+        sd = [cell.sd or 0.0 for cell in own]
+        low, high = ([m + sign * s for m, s in zip(mean, sd, strict=True)] for sign in (-1, 1))
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _dress(axes: Any, heading: str, below: str, beside: str) -> None:
+    axes.set_title(heading)
+    axes.set_xlabel(below)
+    axes.set_ylabel(beside)
+    axes.grid(True, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _positive(values: Sequence[float]) -> list[float]:
+    """What a logarithmic axis can show: nothing at or below zero."""
+    return [value if value > 0 else float("nan") for value in values]

@@ -1,0 +1,214 @@
+"""Published and measured side by side: a table for the terminal, and the same in Markdown."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from graphpartner.experiments.cells import Cell
+from graphpartner.experiments.verdict import Verdict
+from graphpartner.graph.catalogue import CATALOGUE
+
+MEASURES = {
+    "accuracy": "accuracy, %",
+    "member_accuracy": "mean accuracy of the members, %",
+    "mad_gap": "MADGap",
+    "mad_gap_smoothed": "MADGap of H^(l+1)",
+    "energy": "energy of H^(l+1)",
+    "relative_energy": "energy of H^(l+1) over its squared norm",
+    "original_rate": "same-label rate of original edges, %",
+    "new_rate": "same-label rate of new pairs, %",
+    "original_similarity": "mean cosine of original edges",
+    "new_similarity": "mean cosine of new pairs",
+    "num_new": "new pairs",
+    "seconds": "seconds a run",
+    "parameters": "parameters",
+    "peak_memory": "peak memory, MB",
+    "graph_energy": "energy of the graph branch",
+    "mixed_energy": "energy of both",
+    "published_lower": "published lower bound",
+    "published_upper": "published upper bound",
+    "lower": "lower bound that holds",
+    "upper": "upper bound that holds",
+    "input_energy": "energy of the input",
+    "layer_energy": "energy",
+    "layer_lower": "published lower bound",
+    "layer_upper": "published upper bound",
+    "layer_s_min": "squared smallest singular value",
+    "layer_s_max": "squared largest singular value",
+}
+"""What a measure is called."""
+
+COUNTS = {"classes", "features", "nodes", "edges", "isolated", "unlabelled", "num_new", "parameters"}
+OUTCOMES = {"holds": "holds", "higher": "higher", "lower": "lower", "": ""}
+RULE = (
+    "**holds**: our mean lies within two standard errors of the published one (baselines: within 1.0 point; counts, "
+    "rates and cosines: the same digits). Seconds, from another machine, are not judged."
+)
+
+
+def number(measure: str, value: float | None) -> str:
+    """A number of a measure, as people write it."""
+    if value is None:
+        return ""
+    if measure in COUNTS:
+        return f"{value:,.0f}"
+    if measure.endswith("similarity"):
+        return f"{value:.2f}"
+    if measure in ("seconds", "peak_memory", "epochs"):
+        return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
+    if measure.endswith(("accuracy", "_rate")):
+        return f"{value:.1f}"
+    return f"{value:.3g}"
+
+
+def spread(measure: str, value: float | None, sd: float | None) -> str:
+    """Mean ± standard deviation; one digit more than the paper where ours is an accuracy."""
+    if value is not None and measure.endswith("accuracy"):
+        return f"{value:.2f}" + (f" ± {sd:.2f}" if sd is not None else "")
+    return number(measure, value) + (f" ± {number(measure, sd)}" if sd and measure not in COUNTS else "")
+
+
+def published(cell: Cell) -> str:
+    """The published number as printed."""
+    return number(cell.measure, cell.published) + (f" ± {cell.published_sd:.1f}" if cell.published_sd else "")
+
+
+def difference(cell: Cell) -> str:
+    """Ours less the published."""
+    if cell.difference is None:
+        return ""
+    if cell.measure in COUNTS:
+        return f"{cell.difference:+,.0f}"
+    return f"{cell.difference:+z.1f}" if cell.measure == "seconds" else f"{cell.difference:+z.2f}"
+
+
+def mark(cell: Cell) -> str:
+    """A dagger where an accuracy rests on settings that were picked with a look at test accuracy."""
+    return " †" if cell.saw_test and cell.measure.endswith("accuracy") else ""
+
+
+def terminal_tables(target: str, cells: Sequence[Cell]) -> list[Table]:
+    """For each measure of a target a table: one line a cell, or one line a row where something is varied."""
+    varied = [cell for cell in cells if cell.at]
+    tables = [_list_table(target, [cell for cell in cells if not cell.at and cell.measure != "picture"])]
+    for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
+        own = [cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)]
+        lines, columns, found = pivot(own)
+        table = Table(f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}", box=None, pad_edge=False)
+        for column in columns:
+            table.add_column(column, justify="right")
+        for line in lines:
+            table.add_row(line, *(_short(found.get((line, column))) for column in columns))
+        tables.append(table)
+    return [table for table in tables if table.row_count]
+
+
+def _list_table(target: str, cells: Sequence[Cell]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name, side in zip(
+        (target, "graph", "measure", "published", "ours", "runs", "difference", ""), "lllrrrrl", strict=True
+    ):
+        table.add_column(name, justify="right" if side == "r" else "left")
+    colours = {"holds": "green", "higher": "cyan", "lower": "red"}
+    for cell in cells:
+        said = f"[{colours[cell.outcome]}]{cell.outcome}[/]" if cell.outcome else ""
+        ours = spread(cell.measure, cell.mean, cell.sd) + mark(cell)
+        if cell.mean is None:
+            ours, said = "", f"[yellow]{cell.reason}[/]" if cell.reason else ""
+        name = MEASURES.get(cell.measure, cell.measure)
+        runs = str(cell.runs) if cell.runs else ""
+        table.add_row(cell.row, cell.graph, name, published(cell), ours, runs, difference(cell), said)
+    return table
+
+
+def pivot(cells: Sequence[Cell]) -> tuple[list[str], list[str], dict[tuple[str, str], Cell]]:
+    """Cells over a grid as lines (row and every varied value but the last of the axis) and columns (the axis)."""
+    axis = "layer" if any("layer" in cell.at for cell in cells) else "steps"
+    found = {}
+    for cell in sorted(cells, key=lambda cell: cell.at.get(axis, 0)):
+        found[_line(cell, axis), f"{axis} {cell.at.get(axis, 0):g}"] = cell
+    lines = list(dict.fromkeys(_line(cell, axis) for cell in cells))
+    return lines, list(dict.fromkeys(column for _, column in found)), found
+
+
+def _line(cell: Cell, axis: str) -> str:
+    rest = ", ".join(f"{name} = {value:g}" for name, value in cell.at.items() if name != axis)
+    return f"{cell.row}, {rest}" if rest else cell.row
+
+
+def _short(cell: Cell | None) -> str:
+    if cell is None or cell.mean is None:
+        return "–"
+    return spread(cell.measure, cell.mean, None) if cell.measure == "accuracy" else number(cell.measure, cell.mean)
+
+
+def markdown(cells: Sequence[Cell]) -> str:
+    """A target's cells as Markdown tables: rows by graphs, or rows by steps."""
+    parts = []
+    flat = [cell for cell in cells if not cell.at and cell.measure != "picture"]
+    if flat:
+        parts.append(_by_graph(flat))
+    varied = [cell for cell in cells if cell.at]
+    for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
+        lines, columns, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
+        table = [f"| {title(graph)}: {MEASURES.get(measure, measure)} | {' | '.join(columns)} |"]
+        table.append("|---|" + "--:|" * len(columns))
+        table += [
+            f"| {line} | " + " | ".join(_short(found.get((line, each))) for each in columns) + " |" for line in lines
+        ]
+        parts.append("\n".join(table))
+    return "\n\n".join(parts)
+
+
+def _by_graph(cells: Sequence[Cell]) -> str:
+    graphs = [graph for graph in CATALOGUE_ORDER if any(cell.graph == graph for cell in cells)]
+    several = len({cell.measure for cell in cells}) > 1
+    lines = ["|  | " + " | ".join(title(graph) for graph in graphs) + " |", "|---|" + "---|" * len(graphs)]
+    places = {(cell.row, cell.measure, cell.graph): cell for cell in cells}
+    for row, measure in dict.fromkeys((cell.row, cell.measure) for cell in cells):
+        name = f"{row}: {MEASURES.get(measure, measure)}" if several else row
+        found = [places.get((row, measure, graph)) for graph in graphs]
+        lines.append(f"| {name} | " + " | ".join(_markdown_cell(cell) for cell in found) + " |")
+    return "\n".join(lines)
+
+
+def _markdown_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    said = f"*{cell.reason or 'not run'}*"
+    if cell.mean is not None:
+        runs = f" ({cell.runs})" if cell.runs > 1 else ""
+        said = f"**{spread(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
+    if cell.published is not None:
+        outcome = f", {difference(cell)} {OUTCOMES[cell.outcome]}".rstrip() if cell.mean is not None else ""
+        said += f"<br>paper {published(cell)}{outcome}"
+    if cell.elsewhere is not None:
+        spread_elsewhere = f" ± {cell.elsewhere_sd:.1f}" if cell.elsewhere_sd is not None else ""
+        said += f"<br>elsewhere {number(cell.measure, cell.elsewhere)}{spread_elsewhere}"
+    return said
+
+
+CATALOGUE_ORDER = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
+"""As the paper's Table 1 has them."""
+
+
+def title(graph: str) -> str:
+    """How the paper calls a graph."""
+    return CATALOGUE[graph].title
+
+
+def verdict_lines(found: Sequence[Verdict]) -> str:
+    """Verdicts as a Markdown table."""
+    words = {True: "**holds**", False: "does not hold", None: "open"}
+    lines = ["| finding | verdict | numbers | rule |", "|---|---|---|---|"]
+    lines += [f"| {each.finding} | {words[each.holds]} | {each.numbers} | {each.rule} |" for each in found]
+    return "\n".join(lines)
+
+
+def verdict_table(found: Sequence[Verdict]) -> Table:
+    """Verdicts for a terminal."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    words = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]open[/]"}
+    for each in found:
+        table.add_row(words[each.holds], f"{each.finding}: {each.numbers}")
+    return table

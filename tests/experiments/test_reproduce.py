@@ -1,0 +1,197 @@
+"""Experiments really run on the built-in graph, for a few epochs."""
+
+import dataclasses
+import importlib.util
+import json
+
+import pytest
+
+from graphpartner.errors import InputError
+from graphpartner.experiments import reproduce as module
+from graphpartner.experiments.files import Quick, Row, load_experiments
+from graphpartner.experiments.journal import read_lines
+from graphpartner.experiments.reproduce import Selection, reproduce
+from graphpartner.experiments.runs import Run
+
+RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
+
+needs_baselines = pytest.mark.skipif(
+    importlib.util.find_spec("graphpartner.baselines.table") is None, reason="no baselines yet"
+)
+
+
+@pytest.fixture(autouse=True)
+def no_data_root(monkeypatch):
+    monkeypatch.delenv("GRAPHPARTNER_DATA", raising=False)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Replaces the experiments of a target: three epochs, two runs, a small grid, and what else is asked for."""
+
+    def replace(target, vary=None, **changes):
+        quick = Quick(2, 3, vary or {})
+        found = [dataclasses.replace(each, quick=quick, **changes) for each in load_experiments(target)]
+        monkeypatch.setattr(module, "load_experiments", lambda: found)
+
+    return replace
+
+
+def quick(*targets, **options):
+    return Selection(targets, device="cpu", quick=True, version="0", **options)
+
+
+def test_table2(tmp_path):
+    (cells,) = reproduce(Selection(("table2",), device="cpu"), tmp_path).values()
+    here = {cell.measure: cell for cell in cells if cell.graph == "citeseer"}
+    assert {name: cell.mean for name, cell in here.items()} == {
+        "classes": 6, "features": 3703, "nodes": 3327, "edges": 4552, "isolated": 48, "unlabelled": 15,
+    }  # fmt: skip
+    assert [here[name].outcome for name in ("classes", "features", "nodes", "edges")] == ["holds"] * 3 + ["lower"]
+    assert "without repetitions" in here["edges"].remark
+    assert len(read_lines(tmp_path / "runs" / "table2.jsonl.gz")) >= 1
+
+
+def test_a_graph_that_is_not_here(tmp_path):
+    (tmp_path / "data").mkdir()
+    selection = Selection(
+        ("table1",), ("amazon-photo", "citeseer"), ("gpnn",), device="cpu", root=str(tmp_path / "data")
+    )
+    slots = module.plan(
+        next(each for each in load_experiments("table1") if each.name == "table1-gpnn"),
+        selection,
+        "cpu",
+        module.Graphs(selection.root),
+    )
+    photo, citeseer = ([slot for slot in slots if slot.graph == name] for name in ("amazon-photo", "citeseer"))
+    assert [len(slot.runs) for slot in photo] == [0, 0, 0]
+    assert "amazon-photo is not here" in photo[0].reason
+    assert [len(slot.runs) for slot in citeseer] == [100, 100, 100]
+
+
+def test_fig5_then_fig4_share_runs(tmp_path, tiny, monkeypatch):
+    tiny("fig5", {"steps": [2, 4]})
+    (cells,) = reproduce(quick("fig5", seeds=1), tmp_path).values()
+    assert len(cells) == 2 * 2 * 3
+    for cell in cells:
+        assert cell.mean is not None
+        assert cell.seeds == [0]
+        assert cell.preset == "paper, changed"
+    energies = [cell.mean for cell in cells if (cell.row, cell.measure) == ("with", "energy")]
+    assert energies[0] > energies[1] > 0  # more steps, less energy
+    done = json.loads((tmp_path / "verdicts.json").read_text())
+    assert {verdict["target"] for verdict in done} == {"fig5"}
+    lines = read_lines(tmp_path / "runs" / "fig5.jsonl.gz")
+    assert len(lines) == 4
+    for name in ("accuracy", "val_accuracy", "val_loss", "epochs", "seconds", "parameters", "energy"):
+        assert lines[0]["measured"][name] > 0
+    for name in ("settings", "split", "machine", "batch", "plan", "version"):
+        assert lines[0][name] is not None
+
+    trained = []
+    perform = module.perform
+    monkeypatch.setattr(module, "perform", lambda batch, *rest: trained.extend(batch) or perform(batch, *rest))
+    assert reproduce(quick("fig5", seeds=1), tmp_path)["fig5"] == cells  # nothing is run again
+    assert trained == []
+    tiny("fig4", {"steps": [2]})
+    reproduce(quick("fig4", seeds=1), tmp_path)
+    assert len(trained) == 3  # the full model was trained for figure 5
+    assert len(read_lines(tmp_path / "runs" / "fig4.jsonl.gz")) == 4  # and its lines are here, too
+
+
+def test_without_running(tmp_path, tiny):
+    tiny("fig5", {"steps": [2, 4]})
+    reproduce(quick("fig5", seeds=1, run=False), tmp_path)
+    assert {cell.reason for cell in module.read_results(tmp_path)["fig5"]} == {"not run"}
+    tiny("fig5", {"steps": [2]})
+    reproduce(quick("fig5", seeds=1), tmp_path)
+    packed = tmp_path / "runs" / "fig5.jsonl.gz"
+    lines = read_lines(packed)
+    packed.unlink()
+    journal = module.Journal(tmp_path / "runs")
+    for line in lines:  # as if a GPU had done them
+        run = dataclasses.replace(Run(**{name: line[name] for name in RUN}), device="cuda")
+        journal.append("fig5", [line | run.identity | {"key": run.key}])
+    tiny("fig5", {"steps": [2, 4]}, remarks={"all": "a new remark"})
+    (cells,) = reproduce(quick("fig5", seeds=2, run=False), tmp_path).values()
+    assert {(cell.at["steps"], cell.mean is None) for cell in cells} == {(2, False), (4, True)}
+    assert {cell.remark for cell in cells} == {"a new remark"}
+    assert {cell.runs for cell in cells} == {1, 0}
+
+
+def test_an_ensemble(tmp_path, tiny):
+    measures = ["accuracy", "member_accuracy"]
+    tiny("beyond", rows={"ensemble": Row("gpnn", "tuned", members=3, runs=1, measures=measures)}, published={})
+    together, alone = reproduce(quick("beyond", seeds=1), tmp_path)["beyond"]
+    assert together.runs == alone.runs == 1
+    assert 10 < alone.mean < 90
+    (line,) = read_lines(tmp_path / "runs" / "beyond.jsonl.gz")
+    assert line["members"] == 3
+
+
+def test_a_choice_by_validation_accuracy(tmp_path, tiny, monkeypatch):
+    rows = {"inner, self": Row("gpnn", "tuned", changes={"score": "inner", "positives": "self"})}
+    tiny("scores", rows=rows, choose={"lambda_cs": [0.0, 1.0]})
+    reproduce(quick("scores", seeds=1), tmp_path / "a")  # a preview takes the first
+    assert len(read_lines(tmp_path / "a" / "runs" / "scores.jsonl.gz")) == 1
+    monkeypatch.setattr(module, "_graphs", lambda experiment, selection: {"citeseer": 1})
+    short = {name: dataclasses.replace(row, changes=row.changes | {"epochs": 3}) for name, row in rows.items()}
+    tiny("scores", rows=short, choose={"lambda_cs": [0.0, 1.0]})
+    (cells,) = reproduce(dataclasses.replace(quick("scores", seeds=1), quick=False), tmp_path / "b").values()
+    lines = read_lines(tmp_path / "b" / "runs" / "scores.jsonl.gz")
+    best = max(lines, key=lambda line: line["measured"]["val_accuracy"])
+    assert len(lines) == 2
+    assert cells[0].mean == best["measured"]["accuracy"]
+
+
+def test_bounds_on_a_trained_model(tmp_path, tiny):
+    tiny("bounds", {"steps": [2], "alpha": [0.3, 0.6]})
+    (cells,) = reproduce(quick("bounds", seeds=1), tmp_path).values()
+    found = {(cell.at["alpha"], cell.measure): cell.mean for cell in cells}
+    for alpha in (0.3, 0.6):
+        assert found[alpha, "published_lower"] == pytest.approx(alpha**2)
+        assert found[alpha, "lower"] <= found[alpha, "mixed_energy"] <= found[alpha, "upper"]
+        assert found[alpha, "graph_energy"] <= found[alpha, "mixed_energy"]
+
+
+def test_a_missing_preset_is_a_reason(tmp_path, tiny):
+    tiny("beyond", rows={"never": Row("gpnn", "never")}, published={})
+    (cell,) = reproduce(quick("beyond"), tmp_path)["beyond"]
+    assert cell.mean is None
+    assert "unknown preset 'citeseer/never'" in cell.reason
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (Selection(("table9",)), "table9: must be one of table1"),
+        (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be among citeseer"),
+        (Selection(("table1",), methods=("bert",)), "--methods bert: must be among appnp"),
+        (Selection(("table1",), seeds=0), "--seeds 0: must be 1 or more"),
+    ],
+)
+def test_wrong_selections(tmp_path, selection, words):
+    with pytest.raises(InputError, match=words):
+        reproduce(selection, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_baselines
+@pytest.mark.slow
+def test_fig1_layer_by_layer(tmp_path, tiny):
+    tiny("fig1")
+    (cells,) = reproduce(quick("fig1", seeds=1), tmp_path).values()
+    energies = [cell for cell in cells if cell.measure == "layer_energy"]
+    assert [cell.at["layer"] for cell in energies] == list(range(1, 9))
+    (picture,) = (cell for cell in cells if cell.measure == "picture")
+    assert len(picture.detail["points"]) == len(picture.detail["classes"]) == 3327
+
+
+@needs_baselines
+def test_a_baseline_over_depth(tmp_path, tiny):
+    tiny("fig3", {"steps": [2, 3]})
+    (cells,) = reproduce(quick("fig3", seeds=1, methods=("gcn",)), tmp_path).values()
+    assert {(cell.row, cell.measure, cell.at["steps"]) for cell in cells} == {
+        ("GCN", measure, steps) for measure in ("accuracy", "mad_gap") for steps in (2, 3)
+    }
+    assert all(cell.mean is not None for cell in cells)

@@ -1,0 +1,49 @@
+"""Which runs are trained in one call."""
+
+import dataclasses
+
+from graphpartner.experiments.runs import REPLICAS_ON_GPU, batches
+from tests.experiments.toy import run
+
+
+def seeds(found):
+    return [[each.seed for each in batch] for batch in found]
+
+
+def on_gpu(*runs):
+    return [dataclasses.replace(each, device="cuda") for each in runs]
+
+
+def test_as_many_as_there_are_cores():
+    assert seeds(batches([run(seed) for seed in range(5)], 2)) == [[0, 1], [2, 3], [4]]
+
+
+def test_a_gpu_takes_many():
+    many = on_gpu(*(run(seed) for seed in range(REPLICAS_ON_GPU + 1)))
+    assert [len(batch) for batch in batches(many, 2)] == [REPLICAS_ON_GPU, 1]
+
+
+def test_runs_that_differ_per_replica_share_a_call():
+    found = on_gpu(run(0, alpha=0.1, num_steps=2), run(0, alpha=0.0, num_steps=2), run(0, alpha=0.1, num_steps=4))
+    assert [len(batch) for batch in batches(found, 2)] == [2, 1]
+    others = on_gpu(run(0, method="gcn", alpha=0.1), run(0, method="gcn", alpha=0.2))
+    assert [len(batch) for batch in batches(others, 2)] == [1, 1]
+
+
+def test_timed_runs_are_alone_or_all_together():
+    alone = [dataclasses.replace(run(seed), timing="alone") for seed in range(3)]
+    together = [dataclasses.replace(run(seed), timing="together") for seed in range(3)]
+    assert seeds(batches(alone + together, 2)) == [[0], [1], [2], [0, 1, 2]]
+
+
+def test_graph_after_graph():
+    mixed = [run(0, graph="cora"), run(0, graph="citeseer"), run(1, graph="cora", alpha=0.3)]
+    graphs = [batch[0].graph for batch in batches(mixed, 1)]
+    assert graphs == ["citeseer", "cora", "cora"]
+
+
+def test_members_of_an_ensemble_have_seeds_of_their_own():
+    ensembles = [dataclasses.replace(run(seed), members=16) for seed in range(2)]
+    assert [seed for each in ensembles for seed in each.seeds] == list(range(32))
+    assert seeds(batches(ensembles, 2)) == [[0], [1]]
+    assert ensembles[0].key != run(0).key

@@ -1,0 +1,25 @@
+"""Runs and cells made up for tests."""
+
+from graphpartner.experiments.cells import Cell
+from graphpartner.experiments.runs import Run
+
+
+def run(seed=0, method="gpnn", graph="citeseer", measures=("accuracy",), **settings):
+    return Run(method, graph, {"epochs": 2} | settings, seed, "cpu", "0", measures=frozenset(measures))
+
+
+def line(of, **measured):
+    return of.identity | {"key": of.key, "measured": measured}
+
+
+def cell(row, values, graph="cora", measure="accuracy", method="gpnn", **at):
+    """A cell with these values, one a seed."""
+    mean = sum(values) / len(values)
+    sd = (sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)) ** 0.5
+    seeds = list(range(len(values)))
+    return Cell("toy", row, method, graph, measure, at, mean, sd, len(values), seeds=seeds, values=list(values))
+
+
+def curve(row, means, measure="accuracy", graph="cora", spread=0.1):
+    """Cells over steps, three runs each, spread around their means alike."""
+    return [cell(row, [mean - spread, mean, mean + spread], graph, measure, steps=step) for step, mean in means.items()]
