@@ -101,10 +101,13 @@ def _accuracies(batch: list[Run], trained: Runs | BaselineRuns, data: Data) -> l
     return found
 
 
-def _plain(measured: Measured) -> Measured:
+def _plain(value: Any) -> Any:
     """None for what is not a number: JSON knows no infinity."""
-    odd = {name for name, value in measured.items() if isinstance(value, float) and not math.isfinite(value)}
-    return measured | dict.fromkeys(odd)
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _smoothness(run: Run, place: int, trained: Runs | BaselineRuns, graph: Graph) -> Measured:
