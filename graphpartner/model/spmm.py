@@ -7,9 +7,6 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-# On a CPU, below this many columns PyTorch's product is faster than the compiled loop.
-NARROW = 32
-
 
 def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None = None) -> Tensor:
     """csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1.
@@ -18,7 +15,7 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None = None) 
     """
     H = H.contiguous()
     compiled = kernels(H.device.type)
-    if steps and compiled is not None and H.device.type == "cpu" and H.shape[1] >= NARROW:
+    if steps and compiled is not None and H.device.type == "cpu":
         return compiled.spmm_power(csr, H, steps, torch.empty(0, dtype=torch.int64) if order is None else order)
     if order is not None:
         H = H[order]

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphpartner.model.weighted_sum_numba import weighted_sum
+
 u32, zero, one = np.uint32, np.float32(0), np.float32(1)
 CHUNK = 32  # rows of X whose kept entries share a scratch list
 
@@ -25,17 +27,21 @@ def drop(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
 
 
 def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]."""
-    out = W.new_empty(csr.shape[0], W.shape[0], W.shape[2])
-    _dropped_product(*_csr(csr), *_arrays(W.contiguous(), key, below, scale, out))
-    return out.transpose(0, 1)
+    """X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]; entry (i, j) draws with counter i·d + j."""
+    (replicas, d, width), n = W.shape, csr.shape[0]
+    out = W.new_empty(n * replicas, width)
+    rows = W.reshape(-1, width)
+    _dropped_product(*_csr(csr), *_arrays(rows, key, below, scale, out), (d, 1), (1, d), (replicas, 1))
+    return out.view(n, replicas, width).transpose(0, 1)
 
 
 def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h]."""
-    rows = G.transpose(0, 1).contiguous()
-    out = G.new_empty(G.shape[0], transpose.shape[0], G.shape[2])
-    _dropped_gradient(*_csr(transpose), *_arrays(rows, key, below, scale, out))
+    """X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h], the gradient of ``dropped_product`` by W."""
+    (replicas, _, width), d = G.shape, transpose.shape[0]
+    out = G.new_empty(replicas, d, width)
+    rows = G.transpose(0, 1).reshape(-1, width)
+    sums = out.view(-1, width)
+    _dropped_product(*_csr(transpose), *_arrays(rows, key, below, scale, sums), (1, d), (replicas, 1), (1, d))
     return out
 
 
@@ -88,67 +94,31 @@ def _drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
                 out[i, r, c] = H[i, r, c] * (factor if kept else zero)
 
 
-@numba.njit(inline="always", fastmath={"contract"})
-def weighted_sum(weights: Any, rows: Any, listed: Any, count: int, out: Any) -> None:
-    """Out = Σ weights[e] · rows[listed[e]], four entries at a time: ``out`` is then read and written once for four."""
-    for c in range(out.size):
-        out[c] = 0
-    entry = 0
-    while count - entry >= 4:
-        w0, w1, w2, w3 = weights[entry], weights[entry + 1], weights[entry + 2], weights[entry + 3]
-        j0, j1, j2, j3 = listed[entry], listed[entry + 1], listed[entry + 2], listed[entry + 3]
-        for c in range(out.size):
-            out[c] += w0 * rows[j0, c] + w1 * rows[j1, c] + w2 * rows[j2, c] + w3 * rows[j3, c]
-        entry += 4
-    while entry < count:
-        w0, j0 = weights[entry], listed[entry]
-        for c in range(out.size):
-            out[c] += w0 * rows[j0, c]
-        entry += 1
-
-
-# In the next two loops the kept entries of a row are listed first and added up then: a branch on a coin flip in the
-# inner loop would be mispredicted half of the time.
-
-
 @numba.njit(parallel=True, nogil=True, cache=True)
-def _dropped_product(crow: Any, col: Any, value: Any, W: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-    """out[i, r] = Σ_j x̃_ij W[r, j]; entry (i, j) draws with counter i·d + j."""
-    n, replicas, _ = out.shape
-    columns = W.shape[1]
+def _dropped_product(
+    crow: Any, col: Any, value: Any, rows: Any, key: Any, below: Any, scale: Any, out: Any, counter: Any, source: Any,
+    sink: Any,
+) -> None:  # fmt: skip
+    """out[a, r] = Σ_b x̃_ab rows[b, r], for X̃ and for its transpose.
+
+    Where things lie is said by pairs of strides: entry (a, b) draws with counter (a, b)·counter, what it is multiplied
+    with is row (b, r)·source of ``rows``, and the sum is row (a, r)·sink of ``out``. The kept entries of a row are
+    listed first and added up then: a branch on a coin flip in the inner loop would be mispredicted half of the time.
+    """
+    n = crow.size - 1
     for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
         first, last = chunk * CHUNK, min(n, (chunk + 1) * CHUNK)
         size = crow[last] - crow[first]
-        listed, weights = np.empty(size + 1, np.uint64), np.empty(size + 1, np.float32)
-        for r in range(replicas):
+        listed, weights = np.empty(size + 1, np.int64), np.empty(size + 1, np.float32)
+        for r in range(key.shape[0]):
             key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
-            for i in range(first, last):
+            for a in range(first, last):
                 kept = 0
-                for entry in range(crow[i], crow[i + 1]):
-                    j = np.uint64(col[entry])  # unsigned: numba need not look for a negative index
-                    listed[kept], weights[kept] = j, value[entry] * factor
-                    kept += random_bits(u32(i * columns) + u32(j), key0, key1) < limit
-                weighted_sum(weights, W[r], listed, kept, out[i, r])
-
-
-@numba.njit(parallel=True, nogil=True, cache=True)
-def _dropped_gradient(crow: Any, col: Any, value: Any, G: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-    """out[r, j] = Σ_i x̃_ij G[i, r]: the gradient of ``dropped_product`` by W."""
-    replicas, columns, _ = out.shape
-    rows = G.reshape(-1, G.shape[2])  # row i of replica r is row i·R + r here, and known to have no gaps
-    for chunk in numba.prange((columns + CHUNK - 1) // CHUNK):
-        first, last = chunk * CHUNK, min(columns, (chunk + 1) * CHUNK)
-        size = crow[last] - crow[first]
-        listed, weights = np.empty(size + 1, np.uint64), np.empty(size + 1, np.float32)
-        for r in range(replicas):
-            key0, key1, limit, factor = key[r, 0], key[r, 1], below[r], scale[r]
-            for j in range(first, last):
-                kept = 0
-                for entry in range(crow[j], crow[j + 1]):
-                    i = np.uint64(col[entry])
-                    listed[kept], weights[kept] = i * np.uint64(replicas) + np.uint64(r), value[entry] * factor
-                    kept += random_bits(u32(i * u32(columns)) + u32(j), key0, key1) < limit
-                weighted_sum(weights, rows, listed, kept, out[r, j])
+                for entry in range(crow[a], crow[a + 1]):
+                    b = np.int64(col[entry])
+                    listed[kept], weights[kept] = b * source[0] + r * source[1], value[entry] * factor
+                    kept += random_bits(u32(a * counter[0]) + u32(b * counter[1]), key0, key1) < limit
+                weighted_sum(weights, listed, 0, kept, rows, out[a * sink[0] + r * sink[1]])
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
