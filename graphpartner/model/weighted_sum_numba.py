@@ -1,4 +1,4 @@
-"""Σ_e w_e · row(j_e) on a CPU, in numba: the inner loop of every sparse product. Imported only where numba is installed.
+"""Σ_e w_e · row(j_e) on a CPU: the inner loop of every sparse product. Imported only where numba is installed.
 
 Written as a plain loop, the sum is read from memory and written back for every entry, since the compiler cannot know
 that the result does not overlap the rows. Here 32 columns at a time (then 8) are kept in vector registers until the
@@ -18,7 +18,9 @@ def _sum_of_lanes(lanes: int) -> Any:
     """A function (weights, index, first, last, rows, out, column) that sums ``lanes`` columns from ``column`` on."""
 
     @intrinsic
-    def sum_lanes(typing: Any, weights: Any, index: Any, first: Any, last: Any, rows: Any, out: Any, column: Any) -> Any:
+    def sum_lanes(
+        typing: Any, weights: Any, index: Any, first: Any, last: Any, rows: Any, out: Any, column: Any
+    ) -> Any:
         signature = types.void(weights, index, types.int64, types.int64, rows, out, types.int64)
         return signature, _generate
 

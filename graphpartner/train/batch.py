@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from graphpartner.model.gpnn import Drop, Output, forward
-from graphpartner.model.losses import cross_entropy, rows_of
+from graphpartner.model.losses import cross_entropy
 from graphpartner.model.objective import Objective, objective
+from graphpartner.model.row_products import rows_of
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
 from graphpartner.train.dropout import Dropout, Rate
@@ -104,8 +105,8 @@ class Batch:
         gradients = torch.autograd.grad(losses.total.sum(), weights)
         for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
             optimizer.step(gradient)
-        if self.without_contrast is not None:  # a replica without this loss reports none, whoever trains beside it
-            losses = losses._replace(consistency=losses.consistency.masked_fill(self.without_contrast, 0))
+        if (without := self.without_contrast) is not None:  # they report none of this loss, whoever trains beside them
+            losses = losses._replace(consistency=losses.consistency.masked_fill(without, 0))
         return Objective(*(loss.detach() for loss in losses))
 
     def key(self, stream: str) -> Tensor:

@@ -1,8 +1,7 @@
-"""The compiled CPU loops of training, in numba: dropout by counter, X̃ W with X̃ dropped on the fly, and Adam.
+"""The compiled CPU loops of :mod:`graphpartner.train.dropout`: dropout by counter, and X̃ W with X̃ dropped on the fly.
 
-Each repeats, bit for bit or up to the order of float32 sums, what :mod:`graphpartner.train.dropout` and
-:mod:`graphpartner.train.adam` write in plain torch; tests compare the two. Hidden states lie in memory as [n, R, h],
-weights as [R, d, h]. Imported only where numba is installed.
+They repeat, bit for bit or up to the order of float32 sums, what is written there in plain torch; tests compare the
+two. Hidden states lie in memory as [n, R, h], weights as [R, d, h]. Imported only where numba is installed.
 """
 
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from graphpartner.model.weighted_sum_numba import weighted_sum
 
-u32, zero, one = np.uint32, np.float32(0), np.float32(1)
+u32, zero = np.uint32, np.float32(0)
 CHUNK = 32  # rows of X whose kept entries share a scratch list
 
 
@@ -43,23 +42,6 @@ def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, s
     sums = out.view(-1, width)
     _dropped_product(*_csr(transpose), *_arrays(rows, key, below, scale, sums), (1, d), (replicas, 1), (1, d))
     return out
-
-
-def adam(
-    W: Tensor,
-    G: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    rate: Tensor,
-    decay: Tensor,
-    steps: Tensor,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> None:
-    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``steps`` [1]."""
-    corrections = (1 - beta ** float(steps) for beta in betas)
-    constants = (np.float32(constant) for constant in (*corrections, *betas, epsilon))
-    _adam(*_arrays(W, G.contiguous(), mean, square, rate, decay), *constants)
 
 
 def _csr(matrix: Tensor) -> tuple[Any, ...]:
@@ -119,19 +101,3 @@ def _dropped_product(
                     listed[kept], weights[kept] = b * source[0] + r * source[1], value[entry] * factor
                     kept += random_bits(u32(a * counter[0]) + u32(b * counter[1]), key0, key1) < limit
                 weighted_sum(weights, listed, 0, kept, rows, out[a * sink[0] + r * sink[1]])
-
-
-@numba.njit(parallel=True, nogil=True, cache=True)
-def _adam(
-    W: Any, G: Any, m: Any, v: Any, rate: Any, decay: Any, fix1: Any, fix2: Any, beta1: Any, beta2: Any, tiny: Any
-) -> None:
-    replicas, rows, width = W.shape
-    for i in numba.prange(rows):
-        for r in range(replicas):
-            rate_r, decay_r = rate[r], decay[r]
-            for c in range(width):
-                g = G[r, i, c] + decay_r * W[r, i, c]
-                m[r, i, c] = beta1 * m[r, i, c] + (one - beta1) * g
-                v[r, i, c] = beta2 * v[r, i, c] + (one - beta2) * g * g
-                step = rate_r * (m[r, i, c] / fix1)
-                W[r, i, c] -= step / (np.sqrt(v[r, i, c] / fix2) + tiny)
