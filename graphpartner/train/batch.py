@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from graphpartner.model.depths import to_depths
 from graphpartner.model.gpnn import Drop, Output, forward
 from graphpartner.model.losses import cross_entropy
 from graphpartner.model.objective import Objective, objective
@@ -63,6 +64,7 @@ class Batch:
         self, problem: Problem, settings: list[Settings], seeds: list[int], train: Labelled, val: Labelled
     ) -> None:
         self.problem, self.shared = problem, settings[0]
+        self._go_to([each.num_steps for each in settings])
         device = train.index.device
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
@@ -85,6 +87,10 @@ class Batch:
         self.drops_hidden = max(each.dropout for each in settings) > 0
         self.contrasts = max(each.lambda_cs for each in settings) > 0
         self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
+
+    def _go_to(self, depths: list[int]) -> None:
+        """Let each replica propagate so many steps."""
+        self.depths, self.propagate = depths, to_depths(self.problem.propagate, depths)
 
     @property
     def without_contrast(self) -> Tensor | None:
@@ -142,13 +148,13 @@ class Batch:
                 drop["drop_partner"] = Dropout(self.key("partner"), self.replicas.rate("dropout")).hidden
         alpha = self.replicas.settings["alpha"][:, None, None]
         weight1, weight2 = weights
-        return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
+        return forward(self.problem.X, weight1, weight2, self.propagate, alpha, smooth=self.contrasts, **drop)
 
     @torch.no_grad()
     def logits(self) -> Tensor:
         """[R, n, C], without dropout; only C columns travel."""
         alpha = self.replicas.settings["alpha"][:, None, None]
-        return forward(self.problem.X, *self.weights, self.problem.propagate, alpha, smooth=False).logits
+        return forward(self.problem.X, *self.weights, self.propagate, alpha, smooth=False).logits
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Validation loss and accuracy, [R] each."""
@@ -158,6 +164,7 @@ class Batch:
     def keep(self, replicas: Tensor) -> None:
         """Go on with these replicas alone."""
         self.replicas = self.replicas.keep(replicas)
+        self._go_to([self.depths[replica] for replica in replicas.tolist()])
         for optimizer in self.optimizers:
             optimizer.keep(replicas)
 

@@ -87,7 +87,8 @@ class Settings:
 
 
 PER_REPLICA = (
-    "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin", "lr", "decay1", "decay2",
+    "num_steps", "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin", "lr", "decay1",
+    "decay2",
 )  # fmt: skip
 """What may differ between the replicas of one batch; everything else changes the shape of the work."""
 
