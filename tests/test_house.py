@@ -18,7 +18,7 @@ ROOMS = [
     "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "experiments", "bench", "report",
     "estimator", "cli",
 ]  # fmt: skip
-FREE = {"errors", "progress"}
+FREE = {"compiled", "errors", "progress"}
 LAZY = [
     "numba",
     "pandas",

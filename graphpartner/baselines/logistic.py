@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from graphpartner.model.losses import cross_entropy, rows_of
+from graphpartner.model.losses import cross_entropy
+from graphpartner.model.row_products import rows_of
 from graphpartner.train.problem import Labelled
 
 STRENGTHS = tuple(10 ** (-5 + step / 2) for step in range(11))  # λ from 1e-5 to 1

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from graphpartner.compiled import HAS_NUMBA
 from graphpartner.enhance import dense_blocks, scipy_blocks
 from graphpartner.enhance.features import Features
-from graphpartner.enhance.numba_here import HAS_NUMBA
 
 Kernel = Literal["popcount", "suffix", "dense", "scipy"]
 

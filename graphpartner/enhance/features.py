@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from graphpartner.enhance.numba_here import HAS_NUMBA
+from graphpartner.compiled import HAS_NUMBA
 from graphpartner.errors import InputError
 
 Kind = Literal["binary", "integer", "real"]

@@ -161,7 +161,9 @@ def _ask(study: "optuna.Study", space: Space, count: int) -> list[tuple["optuna.
     sampler = study.sampler
     trial = study.ask()
     asked = [(trial, _suggested(trial, space))]
-    shared = {name: value for name, value in asked[0][1].items() if name not in PER_REPLICA}
+    # replicas of different depth could travel together, but only step by step, to the depth of the deepest
+    free = set(PER_REPLICA) - {"num_steps"}
+    shared = {name: value for name, value in asked[0][1].items() if name not in free}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.sampler = optuna.samplers.PartialFixedSampler(shared, sampler)

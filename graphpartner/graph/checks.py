@@ -44,7 +44,7 @@ def check_graph(data: Data, require: Iterable[str] = ()) -> None:
                 )
 
 
-def count_classes(data: Data) -> int:
+def classes_of_graph(data: Data) -> int:
     """The number of classes: ``data.num_classes`` where it is set, else the largest label + 1."""
     given = data.get("num_classes")
     return int(given) if given is not None else int(data.y.max()) + 1

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import simple_edges
-from graphpartner.graph.checks import count_classes
+from graphpartner.graph.checks import classes_of_graph
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def graph_statistics(data: Data, known: Tensor | None = None) -> GraphStatistics
         num_nodes=num_nodes,
         num_edges=edges.size(1) // 2,
         num_features=num_features,
-        num_classes=count_classes(data),
+        num_classes=classes_of_graph(data),
         num_isolated=int((~connected).sum()),
         num_empty=int((filled == 0).sum()),
         num_unlabelled=int((data.y < 0).sum()),

@@ -1,46 +1,45 @@
-"""KL divergence of two softmax distributions, row by row, with its gradient in the same pass."""
+"""The mean KL divergence of two softmax distributions, with its gradient in the same pass."""
 
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from graphpartner.compiled import compiled
 
-def divergence(P: Tensor, Q: Tensor) -> Tensor:
-    """Σ_j p_j (ln p_j − ln q_j) for every row of the logits P and Q [..., n, C]; p and q are their softmaxes: [..., n].
 
-    The gradients are p_j (ln p_j − ln q_j − KL) and q_j − p_j: both cost nothing more once p and q are there.
+def mean_divergence(P: Tensor, Q: Tensor, temperature: Tensor) -> Tensor:
+    """1/n Σ_ij p_ij (ln p_ij − ln q_ij) with p = softmax(P / T) and q = softmax(Q / T).
+
+    The gradients by P_ij and Q_ij are p_ij (ln p_ij − ln q_ij − KL_i) / (n T) and (q_ij − p_ij) / (n T): both cost
+    nothing more once p and q are there.
+
+    Args:
+        P: logits [..., n, C].
+        Q: logits of the same shape.
+        temperature: T, of the leading shape; the result has it too.
     """
-    return _Divergence.apply(P, Q)
+    return _MeanDivergence.apply(P, Q, temperature)
 
 
-class _Divergence(torch.autograd.Function):
+class _MeanDivergence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, P: Tensor, Q: Tensor) -> Tensor:
-        compiled = _kernels() if P.device.type == "cpu" and P.dtype == torch.float32 else None
-        total, by_p, by_q = (compiled or _plain)(P, Q)
-        ctx.save_for_backward(by_p, by_q)
-        return total
+    def forward(ctx: Any, P: Tensor, Q: Tensor, temperature: Tensor) -> Tensor:
+        loops = compiled(__name__, P.device.type) if P.dtype == torch.float32 else None
+        rows, by_p, by_q = (loops.divergence if loops else _plain)(P, Q, temperature)
+        ctx.save_for_backward(by_p, by_q, temperature)
+        return rows.mean(-1)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        by_p, by_q = ctx.saved_tensors
-        return gradient[..., None] * by_p, gradient[..., None] * by_q
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        by_p, by_q, temperature = ctx.saved_tensors
+        share = (gradient / (by_p.shape[-2] * temperature))[..., None, None]
+        return share * by_p, share * by_q, None
 
 
-def _plain(P: Tensor, Q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    log_p, log_q = P.log_softmax(-1), Q.log_softmax(-1)
+def _plain(P: Tensor, Q: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """KL of every row, and T times its gradients by P and Q."""
+    log_p, log_q = ((logits / temperature[..., None, None]).log_softmax(-1) for logits in (P, Q))
     p, q, difference = log_p.exp(), log_q.exp(), log_p - log_q
-    total = (p * difference).sum(-1)
-    return total, p * (difference - total[..., None]), q - p
-
-
-@cache
-def _kernels() -> Any:
-    if not find_spec("numba"):
-        return None
-    from graphpartner.model import divergence_numba
-
-    return divergence_numba.divergence
+    rows = (p * difference).sum(-1)
+    return rows, p * (difference - rows[..., None]), q - p

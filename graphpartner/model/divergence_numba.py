@@ -7,38 +7,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
+ZERO, ONE = np.float32(0), np.float32(1)
 
-def divergence(P: Tensor, Q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """KL of every row, and its gradients by P and Q."""
+
+def divergence(P: Tensor, Q: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """KL of every row, and T times its gradients by P and Q."""
     P, Q = P.contiguous(), Q.contiguous()
-    total, by_p, by_q = P.new_empty(P.shape[:-1]), torch.empty_like(P), torch.empty_like(Q)
-    rows = (part.detach().view(-1, P.shape[-1]).numpy() for part in (P, Q, by_p, by_q))
-    _divergence(*rows, total.view(-1).numpy())
-    return total, by_p, by_q
+    rows, by_p, by_q = P.new_empty(P.shape[:-1]), torch.empty_like(P), torch.empty_like(Q)
+    arrays = (part.detach().view(-1, *P.shape[-2:]).numpy() for part in (P, Q, by_p, by_q))
+    _divergence(*arrays, rows.view(-1, P.shape[-2]).numpy(), temperature.detach().reshape(-1).float().numpy())
+    return rows, by_p, by_q
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
-def _log_softmax(row: Any, out: Any) -> None:
+def _exponentials(row: Any, per: Any, out: Any) -> Any:
+    """Out = exp(row · per − largest); the logarithm of what row · per must be lowered by to be a log-softmax."""
     largest = row[0]
     for j in range(1, row.size):
         largest = max(largest, row[j])
-    total = np.float32(0)
+    total = ZERO
     for j in range(row.size):
-        total += np.exp(row[j] - largest)
-    shift = largest + np.log(total)
+        out[j] = np.exp((row[j] - largest) * per)
+        total += out[j]
     for j in range(row.size):
-        out[j] = row[j] - shift
+        out[j] /= total
+    return largest * per + np.log(total)
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
-def _divergence(P: Any, Q: Any, by_p: Any, by_q: Any, total: Any) -> None:
-    for i in numba.prange(P.shape[0]):
-        _log_softmax(P[i], by_p[i])
-        _log_softmax(Q[i], by_q[i])
-        kl = np.float32(0)
-        for j in range(P.shape[1]):
-            kl += np.exp(by_p[i, j]) * (by_p[i, j] - by_q[i, j])
-        total[i] = kl
-        for j in range(P.shape[1]):
-            p, q = np.exp(by_p[i, j]), np.exp(by_q[i, j])
-            by_p[i, j], by_q[i, j] = p * (by_p[i, j] - by_q[i, j] - kl), q - p
+def _divergence(P: Any, Q: Any, by_p: Any, by_q: Any, rows: Any, temperature: Any) -> None:
+    replicas, n, classes = P.shape
+    for place in numba.prange(replicas * n):
+        r, i = place // n, place % n
+        per = ONE / temperature[r]
+        p, q = by_p[r, i], by_q[r, i]  # the softmaxes first, then the gradients
+        shift = _exponentials(Q[r, i], per, q) - _exponentials(P[r, i], per, p)
+        kl = ZERO
+        for j in range(classes):
+            kl += p[j] * ((P[r, i, j] - Q[r, i, j]) * per + shift)
+        rows[r, i] = kl
+        for j in range(classes):
+            difference = (P[r, i, j] - Q[r, i, j]) * per + shift
+            p[j], q[j] = p[j] * (difference - kl), q[j] - p[j]

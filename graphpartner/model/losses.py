@@ -7,8 +7,9 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
-from graphpartner.model.divergence import divergence
-from graphpartner.model.row_products import row_products
+from graphpartner.model.cosine_score import cosine_score, inverse_root
+from graphpartner.model.divergence import mean_divergence
+from graphpartner.model.row_products import row_products, rows_of
 from graphpartner.model.sparse import SparseMatrix
 
 Score = Literal["inner", "cosine", "softmax"]
@@ -39,10 +40,9 @@ def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: floa
     """
     if not isinstance(temperature, Tensor) and temperature <= 0:
         raise InputError(f"temperature = {temperature}: must be greater than 0")
-    loss = divergence(mlp_logits / temperature, gcn_logits / temperature).mean(-1) / mlp_logits.shape[-1]
-    if isinstance(temperature, Tensor) and temperature.dim():
-        temperature = temperature.reshape(loss.shape)
-    return loss * temperature**2
+    T = torch.as_tensor(temperature, dtype=mlp_logits.dtype, device=mlp_logits.device)
+    T = T.expand(*mlp_logits.shape[:-2], 1, 1)[..., 0, 0]
+    return mean_divergence(mlp_logits, gcn_logits, T) * (T * T / mlp_logits.shape[-1])
 
 
 def consistency_loss(
@@ -86,40 +86,24 @@ def consistency_score(
     """
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
+    if score == "cosine" and neighbors is None:
+        return cosine_score(initial, smoothed, negatives)
     negative = rows_of(smoothed, negatives)
     mean = _neighbor_mean(neighbors, initial) if neighbors is not None else None
-    if score == "cosine":
+    if score == "cosine" and mean is not None:
         # lengths enter as weights of sums over nodes: the scaled rows need not be written down
-        if mean is None:
-            dots, own, other = row_products(initial, smoothed)
-            per_initial, per_smoothed = _inverse_root(own), _inverse_root(other)
-            positive = dots * per_initial * per_smoothed
-        else:
-            per_smoothed = _inverse_root((smoothed * smoothed).sum(-1))
-            dots, own, _ = row_products(initial, mean @ (smoothed * per_smoothed[..., None]))
-            per_initial = _inverse_root(own)
-            positive = dots * per_initial
+        per_smoothed = inverse_root((smoothed * smoothed).sum(-1))
+        dots, own, _ = row_products(initial, mean @ (smoothed * per_smoothed[..., None]))
+        per_initial = inverse_root(own)
         mean_initial = (per_initial[..., None, :] @ initial).squeeze(-2) / initial.shape[-2]
         mean_negative = (negative * rows_of(per_smoothed[..., None], negatives)).mean(-2)
-        return positive.mean(-1) - (mean_initial * mean_negative).sum(-1)
+        return (dots * per_initial).mean(-1) - (mean_initial * mean_negative).sum(-1)
     positive = (initial * (smoothed if mean is None else mean @ smoothed)).sum(-1)
     if score == "softmax":
         against = initial @ negative.transpose(-1, -2)
         share = torch.cat([positive[..., None], against], -1).softmax(-1)
         return (share[..., 0] - share[..., 1:].mean(-1)).mean(-1)
     return positive.mean(-1) - (initial.mean(-2) * negative.mean(-2)).sum(-1)
-
-
-def _inverse_root(square: Tensor) -> Tensor:
-    """1 / √s, and 1 for a row shorter than 1e-12: it counts as zero and stays so, with a finite gradient."""
-    return square.masked_fill(square < 1e-24, 1).rsqrt()
-
-
-def rows_of(H: Tensor, index: Tensor) -> Tensor:
-    """The given rows of H [..., n, c]: the same ones of every replica, or, for an index [..., m], its own."""
-    if index.dim() == 1:
-        return H.index_select(-2, index)
-    return H.gather(-2, index[..., None].expand(*index.shape, H.shape[-1]))
 
 
 def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatrix:

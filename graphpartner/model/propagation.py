@@ -87,13 +87,16 @@ class Propagation:
     def __call__(self, H: Tensor) -> Tensor:
         """A_en^l H."""
         self.matrix.check_fits(H)
-        if self.num_steps == 0:
-            return H
-        if self.plan.name == "dense":
+        if self.plan.name == "dense" and self.num_steps > 0:
             return unfold(self.power.to(H.dtype) @ fold(H), H.shape)
-        if self.plan.name == "blocks":
-            return unfold(_Blocks.apply(fold(H), self), H.shape)
-        return self.steps_matrix.power(H, self.num_steps)
+        return self.steps(H, self.num_steps)
+
+    def steps(self, H: Tensor, count: int) -> Tensor:
+        """A_en^count H by so many sparse products, whatever l is."""
+        if self.plan.name == "blocks" and count > 0:
+            self.matrix.check_fits(H)
+            return unfold(_Blocks.apply(fold(H), self, count), H.shape)
+        return self.steps_matrix.power(H, count)
 
     @cached_property
     def steps_matrix(self) -> SparseMatrix:
@@ -129,13 +132,13 @@ class _Blocks(torch.autograd.Function):
     """The same as l sparse steps, with only one block of rows of the matrix on H's device at a time."""
 
     @staticmethod
-    def forward(ctx: Any, H: Tensor, operator: Propagation) -> Tensor:
-        ctx.operator = operator
-        return _stream(operator.blocks, H, operator.num_steps)
+    def forward(ctx: Any, H: Tensor, operator: Propagation, steps: int) -> Tensor:
+        ctx.operator, ctx.steps = operator, steps
+        return _stream(operator.blocks, H, steps)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _stream(ctx.operator.transposed_blocks, gradient, ctx.operator.num_steps), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _stream(ctx.operator.transposed_blocks, gradient, ctx.steps), None, None
 
 
 def _stream(blocks: list[Tensor], H: Tensor, steps: int) -> Tensor:

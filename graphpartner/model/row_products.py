@@ -1,12 +1,11 @@
-"""Row by row inner products of two matrices, and of each with itself: what scores of node pairs are made of."""
+"""Rows of H, and row by row inner products of two matrices: what scores of node pairs are made of."""
 
-from functools import cache
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from graphpartner.compiled import compiled
 
 
 def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -22,33 +21,31 @@ class _RowProducts(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         ctx.save_for_backward(H, G)
-        if (compiled := _kernels(H)) is not None:
-            return compiled.row_products(H, G)
+        if (loops := _loops(H)) is not None:
+            dots, own, other = loops.row_products(H, G)
+            return dots, own, other
         return (H * G).sum(-1), (H * H).sum(-1), (G * G).sum(-1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        H, G = ctx.saved_tensors
-        if (compiled := _kernels(H)) is not None:
-            return compiled.row_products_gradient(H, G, *gradients)
-        dots, own, other = (gradient[..., None] for gradient in gradients)
-        return dots * G + 2 * own * H, dots * H + 2 * other * G
+        return row_products_gradient(*ctx.saved_tensors, *gradients)
 
 
-def _kernels(H: Tensor) -> ModuleType | None:
-    if H.dtype != torch.float32 or H.dim() > 3:
-        return None
-    return _compiled(H.device.type)
+def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients by H and G, from those by the three products."""
+    if (loops := _loops(H)) is not None:
+        by_h, by_g = loops.row_products_gradient(H, G, dots, own, other)
+        return by_h, by_g
+    dots, own, other = dots[..., None], own[..., None], other[..., None]
+    return dots * G + 2 * own * H, dots * H + 2 * other * G
 
 
-@cache
-def _compiled(device: str) -> ModuleType | None:
-    if device == "cpu" and find_spec("numba"):
-        from graphpartner.model import row_products_numba
+def rows_of(H: Tensor, index: Tensor) -> Tensor:
+    """The given rows of H [..., n, c]: the same ones of every replica, or, for an index [..., m], its own."""
+    if index.dim() == 1:
+        return H.index_select(-2, index)
+    return H.gather(-2, index[..., None].expand(*index.shape, H.shape[-1]))
 
-        return row_products_numba
-    if device == "cuda" and find_spec("triton"):
-        from graphpartner.model import row_products_triton
 
-        return row_products_triton
-    return None
+def _loops(H: Tensor) -> Any | None:
+    return compiled(__name__, H.device.type) if H.dtype == torch.float32 and H.dim() <= 3 else None

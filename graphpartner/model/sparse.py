@@ -54,7 +54,7 @@ class SparseMatrix:
         self.check_fits(H)
         if steps == 0:
             return H
-        return unfold(_Power.apply(fold(H), self, steps), H.shape)
+        return _Power.apply(H, self, steps)
 
     def check_fits(self, H: Tensor) -> None:
         """Raise an InputError where M H is not defined: compiled loops would read beyond the end of H."""
@@ -83,11 +83,12 @@ class _Power(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, matrix: SparseMatrix, steps: int) -> Tensor:
         ctx.matrix, ctx.steps = matrix, steps
-        return spmm_power(matrix.csr, H, steps, matrix.order)
+        return unfold(spmm_power(matrix.csr, fold(H), steps, matrix.order), H.shape)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return spmm_power(ctx.matrix.transpose, gradient, ctx.steps, ctx.matrix.order), None, None
+        product = spmm_power(ctx.matrix.transpose, fold(gradient), ctx.steps, ctx.matrix.order)
+        return unfold(product, gradient.shape), None, None
 
 
 def fold(H: Tensor) -> Tensor:

@@ -11,8 +11,11 @@ import numba
 import numpy as np
 from torch import Tensor
 
+from graphpartner.model.weighted_sum_numba import weighted_sum
+
 # Columns of a block: fewer leave too little to vectorise, more leave the cache.
-NARROW, WIDE = 32, 64
+NARROW, WIDE = 8, 32
+CHUNK = 64  # rows that a thread takes at a time
 
 
 def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor) -> Tensor:
@@ -22,47 +25,45 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor) -> Tensor:
     gathered and scattered while the blocks are copied anyway.
     """
     out = H.new_empty(csr.shape[0], H.shape[1])
-    width = min(WIDE, max(NARROW, -(-H.shape[1] // numba.get_num_threads())))
-    arrays = (csr.crow_indices(), csr.col_indices(), csr.values(), H, out, order)
-    _power(*(array.detach().numpy() for array in arrays), steps, width)
+    arrays = [array.detach().numpy() for array in (csr.crow_indices(), csr.col_indices(), csr.values(), H, out, order)]
+    if steps == 1 and not order.numel():
+        _product(*arrays[:5])
+    else:
+        _power(*arrays, steps, _block_width(H.shape[1]))
     return out
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract"})
-def _product(crow: Any, col: Any, value: Any, source: Any, sink: Any) -> None:
-    """Sink = csr @ source, four entries of a row at a time: the row of the sink is then read and written once for four.
+def _block_width(columns: int) -> int:
+    share = -(-columns // numba.get_num_threads())
+    return min(WIDE, -(-share // NARROW) * NARROW)
 
-    Indices are unsigned, so that numba need not look for negative ones.
-    """
-    for i in range(sink.shape[0]):
-        entry, end = crow[i], crow[i + 1]
-        for c in range(sink.shape[1]):
-            sink[i, c] = 0
-        while end - entry >= 4:
-            w0, w1, w2, w3 = value[entry], value[entry + 1], value[entry + 2], value[entry + 3]
-            j0, j1 = np.uint64(col[entry]), np.uint64(col[entry + 1])
-            j2, j3 = np.uint64(col[entry + 2]), np.uint64(col[entry + 3])
-            for c in range(sink.shape[1]):
-                sink[i, c] += w0 * source[j0, c] + w1 * source[j1, c] + w2 * source[j2, c] + w3 * source[j3, c]
-            entry += 4
-        while entry < end:
-            w0, j0 = value[entry], np.uint64(col[entry])
-            for c in range(sink.shape[1]):
-                sink[i, c] += w0 * source[j0, c]
-            entry += 1
+
+@numba.njit(nogil=True, cache=True)
+def _rows(crow: Any, col: Any, value: Any, source: Any, sink: Any, first: int, last: int) -> None:
+    """Rows ``first`` to ``last`` of csr @ source."""
+    for i in range(first, last):
+        weighted_sum(value, col, crow[i], crow[i + 1], source, sink[i])
+
+
+@numba.njit(parallel=True, nogil=True, cache=True)
+def _product(crow: Any, col: Any, value: Any, source: Any, sink: Any) -> None:
+    """Sink = csr @ source, rows shared out among the threads."""
+    n = sink.shape[0]
+    for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
+        _rows(crow, col, value, source, sink, chunk * CHUNK, min(n, (chunk + 1) * CHUNK))
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
 def _power(crow: Any, col: Any, value: Any, H: Any, out: Any, order: Any, steps: int, width: int) -> None:
-    for block in numba.prange((H.shape[1] + width - 1) // width):
-        first, last = block * width, min((block + 1) * width, H.shape[1])
-        source = np.empty((H.shape[0], last - first), H.dtype)
-        sink = np.empty((out.shape[0], last - first), H.dtype)
-        for i in range(H.shape[0]):
-            source[i] = H[order[i] if order.size else i, first:last]
-        _product(crow, col, value, source, sink)
-        for _ in range(steps - 1):  # a power: the matrix is square, the two blocks are alike
+    n, columns = H.shape
+    for block in numba.prange((columns + width - 1) // width):
+        first, last = block * width, min((block + 1) * width, columns)
+        source, sink = np.empty((n, width), H.dtype), np.empty((n, width), H.dtype)
+        for i in range(n):
+            source[i, : last - first] = H[order[i] if order.size else i, first:last]
+            source[i, last - first :] = 0
+        for _ in range(steps):
+            _rows(crow, col, value, source, sink, 0, n)
             source, sink = sink, source
-            _product(crow, col, value, source, sink)
-        for i in range(out.shape[0]):
-            out[order[i] if order.size else i, first:last] = sink[i]
+        for i in range(n):
+            out[order[i] if order.size else i, first:last] = source[i, : last - first]

@@ -17,20 +17,27 @@ def times(H: Tensor, weight: Tensor) -> Tensor:
     """H W for H [..., n, h] and W [..., h, C], with any number of replicas."""
     if H.device.type != "cpu" or weight.shape[-1] >= FEW:
         return H @ weight
-    if H.dim() == 3 and H.shape[0] == 1:  # a batch of one is slower than no batch
-        return _Thin.apply(H[0], weight[0])[None]
     return _Thin.apply(H, weight)
 
 
 class _Thin(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, weight: Tensor) -> Tensor:
+        ctx.shapes = H.shape, weight.shape
+        H, weight = _without_batch_of_one(H), _without_batch_of_one(weight)
         ctx.save_for_backward(H, weight)
         columns = weight.shape[-1]
-        return (H @ F.pad(weight, (0, FEW - columns)))[..., :columns].contiguous()
+        product = H @ F.pad(weight, (0, FEW - columns))
+        return product[..., :columns].contiguous().view(*ctx.shapes[0][:-1], columns)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         H, weight = ctx.saved_tensors
+        gradient = _without_batch_of_one(gradient)
         by_weight = (gradient.transpose(-1, -2) @ H).transpose(-1, -2)
-        return gradient @ weight.transpose(-1, -2), by_weight
+        return (gradient @ weight.transpose(-1, -2)).view(ctx.shapes[0]), by_weight.reshape(ctx.shapes[1])
+
+
+def _without_batch_of_one(H: Tensor) -> Tensor:
+    """A batch of one is slower than no batch."""
+    return H[0] if H.dim() == 3 and H.shape[0] == 1 else H

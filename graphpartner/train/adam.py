@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from graphpartner.train.kernels import kernels
+from graphpartner.compiled import compiled
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
@@ -25,9 +25,9 @@ class Adam:
     def step(self, gradient: Tensor) -> None:
         """One update by this gradient, [R, rows, columns]."""
         self.steps += 1
-        if (compiled := kernels(self.weight.device.type)) is not None:
+        if (loops := compiled(__name__, self.weight.device.type)) is not None:
             state = (self.weight, gradient, self.mean, self.square, self.rate, self.decay)
-            compiled.adam(*state, self.steps, BETAS, EPSILON)
+            loops.adam(*state, self.steps, BETAS, EPSILON)
             return
         corrections = [(1 - beta**self.steps).float() for beta in BETAS]
         rate, decay = self.rate[:, None, None], self.decay[:, None, None]

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from graphpartner.model.depths import to_depths
 from graphpartner.model.gpnn import Drop, Output, forward
-from graphpartner.model.losses import cross_entropy, rows_of
+from graphpartner.model.losses import cross_entropy
 from graphpartner.model.objective import Objective, objective
+from graphpartner.model.row_products import rows_of
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
 from graphpartner.train.beyond import agreement_loss, distillation_loss, ramp
@@ -76,6 +78,7 @@ class Batch:
         teacher: Tensor | None = None,
     ) -> None:
         self.problem, self.shared = problem, settings[0]
+        self._go_to([each.num_steps for each in settings])
         device = train.index.device
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
@@ -104,6 +107,10 @@ class Batch:
         self.drops_nodes = max(each.drop_node for each in settings) > 0
         self.contrasts = max(each.lambda_cs for each in settings) > 0
         self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
+
+    def _go_to(self, depths: list[int]) -> None:
+        """Let each replica propagate so many steps."""
+        self.depths, self.propagate = depths, to_depths(self.problem.propagate, depths)
 
     @property
     def without_contrast(self) -> Tensor | None:
@@ -144,8 +151,8 @@ class Batch:
             taught = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
             distillation = torch.stack(taught).mean(0)
             total = total + of["lambda_distill"] * distillation
-        if self.without_contrast is not None:  # a replica without this loss reports none, whoever trains beside it
-            paper[-1] = paper[-1].masked_fill(self.without_contrast, 0)
+        if (without := self.without_contrast) is not None:  # they report none of this loss, whoever trains beside them
+            paper[-1] = paper[-1].masked_fill(without, 0)
         return total, *paper, agreement, distillation
 
     def objective(self, out: Output) -> Objective:
@@ -180,13 +187,13 @@ class Batch:
             drop["drop_hidden"] = _after(whole_rows, drop.get("drop_hidden"))
         alpha = self.replicas.settings["alpha"][:, None, None]
         weight1, weight2 = weights
-        return forward(self.problem.X, weight1, weight2, self.problem.propagate, alpha, smooth=self.contrasts, **drop)
+        return forward(self.problem.X, weight1, weight2, self.propagate, alpha, smooth=self.contrasts, **drop)
 
     @torch.no_grad()
     def logits(self) -> Tensor:
         """[R, n, C], without dropout; only C columns travel."""
         alpha = self.replicas.settings["alpha"][:, None, None]
-        return forward(self.problem.X, *self.weights, self.problem.propagate, alpha, smooth=False).logits
+        return forward(self.problem.X, *self.weights, self.propagate, alpha, smooth=False).logits
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Validation loss and accuracy, [R] each."""
@@ -196,6 +203,7 @@ class Batch:
     def keep(self, replicas: Tensor) -> None:
         """Go on with these replicas alone."""
         self.replicas = self.replicas.keep(replicas)
+        self._go_to([self.depths[replica] for replica in replicas.tolist()])
         for optimizer in self.optimizers:
             optimizer.keep(replicas)
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner.compiled import compiled
 from graphpartner.graph.adjacency import with_values
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.draws import bits, counters, keep_below
-from graphpartner.train.kernels import kernels
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,16 @@ class _DroppedProduct(torch.autograd.Function):
 
 def drop(H: Tensor, dropout: Dropout) -> Tensor:
     """H [R, n, h] with dropped entries at zero and the others scaled."""
-    if (compiled := kernels(H.device.type)) is not None:
-        return compiled.drop(H, *dropout.draws)
+    if (loops := compiled(__name__, H.device.type)) is not None:
+        return loops.drop(H, *dropout.draws)
     replicas, n, width = H.shape
     return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
 
 
 def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
     """X̃ W for W [R, d, h]: [R, n, h]."""
-    if isinstance(X, SparseMatrix) and (compiled := kernels(W.device.type)) is not None:
-        return compiled.dropped_product(X.csr, W, *dropout.draws)
+    if isinstance(X, SparseMatrix) and (loops := compiled(__name__, W.device.type)) is not None:
+        return loops.dropped_product(X.csr, W, *dropout.draws)
     out = W.new_empty(X.shape[0], W.shape[0], W.shape[2])
     for replica, weight in enumerate(W):
         out[:, replica] = _dropped(X, dropout, replica) @ weight
@@ -120,8 +120,8 @@ def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
 
 def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
     """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
-    if isinstance(X, SparseMatrix) and (compiled := kernels(G.device.type)) is not None:
-        return compiled.dropped_gradient(X.transpose, G, *dropout.draws)
+    if isinstance(X, SparseMatrix) and (loops := compiled(__name__, G.device.type)) is not None:
+        return loops.dropped_gradient(X.transpose, G, *dropout.draws)
     return torch.stack([_dropped(X, dropout, replica, transpose=True) @ each for replica, each in enumerate(G)])
 
 

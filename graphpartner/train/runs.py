@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graphpartner.graph.packed import write_atomically
+from graphpartner.model.depths import to_depths
 from graphpartner.model.gpnn import GPNN, forward
 from graphpartner.train.batch import HISTORY
 from graphpartner.train.prior import with_class_prior
@@ -107,8 +108,9 @@ class Runs:
             part = slice(start, start + max(self.batches))
             alpha = torch.tensor([each.alpha for each in self.settings[part]], device=self.weight1.device)
             weights = self.weight1[part], self.weight2[part]
+            propagate = to_depths(self.problem.propagate, [each.num_steps for each in self.settings[part]])
             with torch.no_grad():
-                out = forward(self.problem.X, *weights, self.problem.propagate, alpha[:, None, None], smooth=False)
+                out = forward(self.problem.X, *weights, propagate, alpha[:, None, None], smooth=False)
             temperature = torch.tensor([each.prior_temperature for each in self.settings[part]])
             parts.append(with_class_prior(out.logits, temperature.to(alpha.device)).cpu())
         return torch.cat(parts)

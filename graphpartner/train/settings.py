@@ -109,7 +109,7 @@ class Settings(Checked):
 
 
 PER_REPLICA = (
-    "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin",
+    "num_steps", "alpha", "input_dropout", "dropout", "lambda_rt", "temperature", "lambda_cs", "margin",
     "drop_node", "lambda_views", "sharpening", "lambda_distill", "prior_temperature",
     "lr", "decay1", "decay2",
 )  # fmt: skip

@@ -61,7 +61,8 @@ def train(
     data = copy.copy(data).cpu()  # a shallow copy: the caller's graph stays where it is
     place = pick_device(device)
     batch_size = batch_size or plan_batch(data, each[0], len(seeds), place)
-    problem = prepare(data, each[0], place, batch_size)
+    deepest = max(each, key=lambda one: one.num_steps)
+    problem = prepare(data, deepest, place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
     teacher = None

@@ -117,10 +117,20 @@ def test_community_graph_has_the_edges_asked_for():
 
 @pytest.mark.slow
 def test_scale_points_grow_with_the_work():
-    few, many = (measure("steps", steps, "cpu", 20_000, steps, 64) for steps in (4, 32))
-    assert many.work == 8 * few.work
-    assert many.seconds > 2 * few.seconds
-    assert many.bytes < 1.5 * few.bytes + 20e6  # flat in l
+    """Eight times the steps: eight times the work and, within a factor of three either way, the time; no more memory.
+
+    Other programs can only make a measurement slower, so the fastest of a few is compared.
+    """
+    fastest = {4: float("inf"), 32: float("inf")}
+    for _ in range(5):
+        few, many = (measure("steps", steps, "cpu", 20_000, steps, 64) for steps in fastest)
+        assert many.work == 8 * few.work
+        assert many.bytes < 1.5 * few.bytes + 20e6  # flat in l
+        fastest = {4: min(fastest[4], few.seconds), 32: min(fastest[32], many.seconds)}
+        growth = fastest[32] / fastest[4]
+        if 8 / 3 < growth < 8 * 3:
+            break
+    assert 8 / 3 < growth < 8 * 3
 
 
 def test_wrong_suite():

@@ -3,7 +3,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
-from graphpartner.graph.checks import check_graph, count_classes
+from graphpartner.graph.checks import check_graph, classes_of_graph
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.splits import per_class_splits
 
@@ -117,7 +117,7 @@ def test_a_later_block_of_features(monkeypatch):
         check_graph(graph(x=entry(torch.eye(4), 3, 1, value=torch.nan)))
 
 
-def test_count_classes():
-    assert count_classes(graph()) == 2
-    assert count_classes(graph(num_classes=7)) == 7
-    assert count_classes(graph(num_classes=None, y=torch.tensor([0, 4, -1, 2]))) == 5
+def test_classes_of_graph():
+    assert classes_of_graph(graph()) == 2
+    assert classes_of_graph(graph(num_classes=7)) == 7
+    assert classes_of_graph(graph(num_classes=None, y=torch.tensor([0, 4, -1, 2]))) == 5

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import graphpartner as gp
-from graphpartner.train.kernels import kernels
 from graphpartner.train.settings import Settings
 from tests.train.toy import toy
 
@@ -42,11 +41,3 @@ def test_the_package_runs_without_numba() -> None:
     for curves, plain in zip(losses(), json.loads(result.stdout), strict=True):
         for name, curve in curves.items():
             np.testing.assert_allclose(plain[name], curve, rtol=1e-4, atol=1e-5, err_msg=name)
-
-
-def test_a_cpu_has_the_loops_of_numba() -> None:
-    pytest.importorskip("numba")
-    found = kernels("cpu")
-    for name in ("drop", "dropped_product", "dropped_gradient", "adam"):
-        assert callable(getattr(found, name))
-    assert kernels("meta") is None

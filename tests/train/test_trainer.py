@@ -206,6 +206,13 @@ def test_batch_size_does_not_matter(batch_size: int | None) -> None:
     assert_same_runs(gp.train(data, MIXED, SEEDS, device="cpu", batch_size=batch_size), together)
 
 
+def test_replicas_of_different_depth_equal_single_runs() -> None:
+    settings = [each.replace(num_steps=steps) for each, steps in zip(MIXED, (1, 4, 0, 4, 9), strict=True)]
+    together = gp.train(toy(), settings, SEEDS, device="cpu", batch_size=5)
+    for r, seed in enumerate(SEEDS):
+        assert_same_runs(gp.train(toy(), settings[r], [seed], device="cpu"), together, slice(r, r + 1))
+
+
 def test_replicas_equal_single_runs_across_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     keep = trainer.Batch.keep
@@ -216,7 +223,10 @@ def test_replicas_equal_single_runs_across_compaction(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(trainer.Batch, "keep", watched)
     rates = [0.1, 0.002, 0.02, 0.08, 0.001, 0.05]
-    settings = [BASE.replace(epochs=150, patience=8, lr=rate, dropout=0.3, input_dropout=0.3) for rate in rates]
+    settings = [
+        BASE.replace(epochs=150, patience=8, lr=rate, dropout=0.3, input_dropout=0.3, num_steps=2 + r % 3)
+        for r, rate in enumerate(rates)
+    ]
     data, seeds = with_splits(toy(), 6), [4, 5, 6, 7, 8, 9]
     together = gp.train(data, settings, seeds, device="cpu", batch_size=6)
     assert sizes  # some stopped, the others went on without them
@@ -387,7 +397,7 @@ def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="2 settings for 3 seeds"):
         gp.train(data, [BASE, BASE], range(3))
     with pytest.raises(InputError, match="must not differ"):
-        gp.train(data, [BASE, BASE.replace(num_steps=4)], range(2))
+        gp.train(data, [BASE, BASE.replace(hidden_channels=4)], range(2))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match="device = cuda"):
         gp.train(data, BASE, [0], device="cuda")
