@@ -5,7 +5,7 @@ For every replica and every strength λ it minimises
     1/m Σ_i CE(softmax(e_i B + c), y_i) + λ/2 ‖B‖²
 
 over its m training nodes; the strength with the most right answers among the validation nodes is taken, and of equals
-the strongest. No other label is read. In scikit-learn's terms, C = 1 / (λ m).
+the one with the lowest validation loss. No other label is read. In scikit-learn's terms, C = 1 / (λ m).
 """
 
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def logistic_regression(
     everyone = torch.arange(target.shape[1], device=E.device)
     loss = cross_entropy(of_val.transpose(1, 2), everyone, target[:, None], weight[:, None])
     most = right.max(-1, keepdim=True).values
-    best = torch.where(right < most - 1e-6, 0, decay).argmax(-1)
+    best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
     each = torch.arange(replicas, device=E.device)
     logits = E @ B[each, :, best] + c[each, :, best]
     return Fitted(logits, loss[each, best], decay[best])

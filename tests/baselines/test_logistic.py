@@ -42,7 +42,7 @@ def test_strength_is_chosen_on_validation_nodes_and_for_each_replica() -> None:
     single = [logistic_regression(E, nodes(train, y, 3), nodes(val, y, 3), 3, (each,)) for each in strengths]
     for r in range(3):
         right = [int((each.logits[r, val].argmax(-1) == y[val]).sum()) for each in single]
-        order = sorted(range(3), key=lambda k: (-right[k], -strengths[k]))
+        order = sorted(range(3), key=lambda k: (-right[k], float(single[k].val_loss[r])))
         assert chosen.strength[r].item() == pytest.approx(strengths[order[0]])
         torch.testing.assert_close(chosen.logits[r], single[order[0]].logits[r], rtol=1e-3, atol=1e-4)
 
