@@ -35,7 +35,8 @@ class GAT(Model):
 
     α_ij is the softmax over j of LeakyReLU(a_target · W h_i + a_source · W h_j).
 
-    ELU between the layers, a bias after each, Glorot-uniform weights; dropout of what goes into a layer and of α.
+    ELU between the layers, a bias after each, Glorot-uniform weights; dropout of what goes into a layer, of α and, as
+    in the authors' code (PetarV-/GAT, utils/layers.py), of the W h_j that are summed.
     """
 
     Settings: ClassVar = GATSettings
@@ -85,6 +86,7 @@ class GAT(Model):
         scores = F.leaky_relu(edges.sums(by_source, by_target), SLOPE)
         alpha = ungrouped(edges.softmax(scores), replicas)
         alpha = grouped(noise.hidden(alpha, self.settings.dropout, layer, stream="edges")).reshape(edges.count, -1)
+        inner = noise.hidden(inner, self.settings.dropout, layer, stream="partner")
         out = ungrouped(edges.product(alpha, grouped(inner, heads)), replicas)
         if layer == self.settings.layers - 1:
             out = out.unflatten(-1, (heads, head)).mean(-2)
