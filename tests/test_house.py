@@ -15,7 +15,7 @@ import graphpartner
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "graphpartner"
 ROOMS = [
-    "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "experiments", "bench", "report",
+    "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "fit", "experiments", "bench", "report",
     "estimator", "cli",
 ]  # fmt: skip
 FREE = {"errors", "progress"}

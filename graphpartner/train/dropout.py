@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.graph.adjacency import with_values
+from graphpartner.model.hops import HopFeatures
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.draws import bits, counters, keep_below
 from graphpartner.train.kernels import kernels
@@ -55,9 +56,9 @@ class Dropout:
         """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
         return _Drop.apply(H, self)
 
-    def input(self, X: SparseMatrix | Tensor) -> "DroppedFeatures":
+    def input(self, X: SparseMatrix | Tensor | HopFeatures) -> "DroppedFeatures | HopFeatures":
         """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
-        return DroppedFeatures(X, self)
+        return X.dropped(self.input) if isinstance(X, HopFeatures) else DroppedFeatures(X, self)
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,8 @@ def _parts(start: int, stop: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
-def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
-    """Train one batch until every replica has stopped, its best weights kept."""
+def run(batch: Batch, advance: Callable[[int], None], until: Callable[[], bool] = lambda: False) -> Trained:
+    """Train one batch until every replica has stopped, or ``until`` is true; the best weights of each are kept."""
     epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
     stopping = EarlyStopping(batch.weights, batch.shared.patience)
     device = stopping.loss.device
@@ -130,6 +130,8 @@ def run(batch: Batch, advance: Callable[[int], None]) -> Trained:
             stopping.keep(training)
             here = here[training]
             program = Program(one_epoch, device)
+        if until():
+            break
     trained.store(here, stopping)
     advance(replicas * (epochs - told))
     return trained
