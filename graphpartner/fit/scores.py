@@ -55,17 +55,21 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
 
 
-def calibration_error(probabilities: Tensor, y: Tensor, bins: int = BINS) -> float:
+def calibration_error(confidence: Tensor, right: Tensor, bins: int = BINS) -> float:
     r"""Expected calibration error: how far confidence and accuracy are apart, over equal bins of confidence.
 
     .. math::
         \sum_b \frac{|b|}{n} \, |\mathrm{accuracy}(b) - \mathrm{confidence}(b)|
+
+    Args:
+        confidence: the probability of the answer given to each node, [m].
+        right: whether it was right, [m].
+        bins: how many, of equal width; the upper end belongs to a bin.
     """
-    confidence, guess = probabilities.double().max(1)
-    right = (guess == y).double()
+    confidence = confidence.double()
     place = (confidence * bins).ceil().long().clamp(1, bins) - 1
-    gap = torch.zeros(bins, dtype=torch.float64).index_add_(0, place, right - confidence)
-    return float(gap.abs().sum() / max(1, y.numel()))
+    gap = torch.zeros(bins, dtype=torch.float64).index_add_(0, place, right.double() - confidence)
+    return float(gap.abs().sum() / max(1, right.numel()))
 
 
 def judge(probabilities: Tensor, y: Tensor, names: list[str]) -> Scores:
@@ -79,5 +83,5 @@ def judge(probabilities: Tensor, y: Tensor, names: list[str]) -> Scores:
         precision, recall = hit / said if said else 0.0, hit / are if are else 0.0
         f1 = 2 * hit / (said + are) if said + are else 0.0
         classes.append(ClassScores(name, precision, recall, f1, are))
-    error = calibration_error(probabilities, y)
+    error = calibration_error(probabilities.max(1).values, guess == y)
     return Scores(right / max(1, y.numel()), low, high, error, y.numel(), classes)
