@@ -11,16 +11,25 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 import graphpartner as gp
 
 TOPICS = np.array(["agents", "AI", "databases", "retrieval", "learning", "interaction"])
 
 
+def around(edge_index: np.ndarray, count: int) -> np.ndarray:
+    """So many papers, the most cited one first, then those nearest to it."""
+    degree = np.bincount(edge_index[0])
+    graph = sparse.coo_array((np.ones(edge_index.shape[1]), edge_index), shape=(degree.size, degree.size)).tocsr()
+    return sparse.csgraph.breadth_first_order(graph, int(degree.argmax()), return_predecessors=False)[:count]
+
+
 def write_files(folder: Path, papers: int = 600) -> None:
     """Step 1: nodes.csv with an id, a topic that is known for half of the papers, and words; edges.csv with two ids."""
     data = gp.load_dataset("citeseer")
-    x, y = data.x.numpy()[:papers], data.y.numpy()[:papers]
+    chosen = around(data.edge_index.numpy(), papers)
+    x, y = data.x.numpy()[chosen], data.y.numpy()[chosen]
     words = [" ".join(f"word{j}" for j in np.flatnonzero(row)) for row in x]
     topic = np.where((y >= 0) & (np.arange(papers) % 2 == 0), TOPICS[y], "")
     names = np.array([f"paper-{i:04d}" for i in range(papers)])
@@ -28,7 +37,9 @@ def write_files(folder: Path, papers: int = 600) -> None:
     table = pd.DataFrame({"id": names, "topic": topic, "abstract": words})
     table[:old].to_csv(folder / "nodes.csv", index=False)
     table[old:].drop(columns="topic").to_csv(folder / "new-nodes.csv", index=False)
-    source, target = data.edge_index.numpy()
+    place = np.full(data.num_nodes, papers)
+    place[chosen] = np.arange(papers)
+    source, target = place[data.edge_index.numpy()]
     inside = (source < target) & (target < old)
     edges = pd.DataFrame({"source": names[source[inside]], "target": names[target[inside]]})
     edges.to_csv(folder / "edges.csv", index=False)

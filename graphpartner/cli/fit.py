@@ -1,8 +1,11 @@
 """``gpnn fit``."""
 
 import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,7 +57,8 @@ def fit(
         notes().print(sentence, markup=False)
     with progress("fitting") as tell:
         found = Fit(graph.data, list(graph.classes), seconds, seed, device, progress=tell)
-        model = found.run(graph.ids.tolist(), graph.encoder)
+        with _gently(found.clock.stop):
+            model = found.run(graph.ids.tolist(), graph.encoder)
     model.about["columns"] = graph.columns
     try:
         save_model(model, out, {"seed": seed, "budget": seconds, "versions": versions()})
@@ -64,3 +68,18 @@ def fit(
         print(json.dumps(model.about | {"model": str(out)}))
         return
     show(*fit_page(model.about, out))
+
+
+@contextmanager
+def _gently(stop: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C asks for an end, the second one is as usual."""
+
+    def ask(number: int, frame: Any) -> None:
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
