@@ -72,13 +72,15 @@ class Fit:
         y, test, few = self.data.y, None, is_few(self.data.y)
         self.traits = self._traits(few)
         if self.data.get("train_mask") is not None:
-            split = [Fold(*(self._mask(name) for name in ("train_mask", "val_mask")))]
-            known = torch.cat([split[0].train, split[0].val])
-            test = self._mask("test_mask") if self.data.get("test_mask") is not None else None
-            self._decide(f"The split is the file's own: {split[0].train.numel():,} nodes to learn from, "
-                         f"{split[0].val.numel():,} to choose by.")  # fmt: skip
+            train, val, test = (self._mask(name) for name in ("train_mask", "val_mask", "test_mask"))
+            split = [Fold(train, val)] if val.numel() else folds(y, train, self.seed)
+            known = torch.cat([train, val])
+            self._decide(
+                f"The split is the file's own: {train.numel():,} nodes to learn from, {val.numel():,} to choose by, "
+                f"{test.numel():,} to test."
+            )
             tuned = self._tune(split, self.clock)
-            scores = self._measured(tuned, known, test) if test is not None and test.numel() else None
+            scores = self._measured(tuned, known, test) if test.numel() else None
         elif few:
             known = self.labelled
             self._decide(
@@ -112,7 +114,11 @@ class Fit:
         return model
 
     def _mask(self, name: str) -> Tensor:
-        return (self.data[name] & (self.data.y >= 0)).nonzero().squeeze(-1)
+        """The labelled nodes of one part of the file's split; none where the file has no such part."""
+        mask = self.data.get(name)
+        if mask is None:
+            return torch.empty(0, dtype=torch.int64)
+        return (mask & (self.data.y >= 0)).nonzero().squeeze(-1)
 
     def _decide(self, sentence: str) -> None:
         self.decisions.append(sentence)
@@ -179,7 +185,9 @@ class Fit:
         done: list[tuple[Tensor, Tensor, list[Rival]]] = []
         for number, test in enumerate(tests):
             kept = self.labelled[~torch.isin(self.labelled, test)]
-            if self.clock.over() or not test.numel() or torch.unique(self.data.y[kept]).numel() < 2:
+            if self.clock.stopped.is_set() or (done and self.clock.over()):  # one part is measured in any case
+                break
+            if not test.numel() or torch.unique(self.data.y[kept]).numel() < 2:
                 continue
             split = folds(self.data.y, kept, self.seed + 2 + number, count=3)
             try:
