@@ -222,7 +222,8 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any, graph: Any = None) -> np.ndarray:
         """The likeliest class of every row; see :meth:`predict_proba`."""
-        return self.classes_[self.predict_proba(X, graph).argmax(1)]
+        guess = self.predict_proba(X, graph).argmax(1)  # first, since it says so where nothing was fitted
+        return self.classes_[guess]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
         """Accuracy over the rows with a label."""

@@ -39,7 +39,9 @@ def routing():
 @pytest.mark.slow
 def test_passes_the_checks_of_scikit_learn():
     results = check_estimator(
-        gp.GPNNClassifier(**QUICK | {"epochs": 100, "lr": 0.05}), expected_failed_checks=EXCEPTIONS, on_fail="warn"
+        gp.GPNNClassifier(**QUICK | {"epochs": 30, "lr": 0.1, "hidden_channels": 16}),
+        expected_failed_checks=EXCEPTIONS,
+        on_fail="warn",
     )
     failed = {each["check_name"] for each in results if each["status"] == "failed"}
     assert failed == set()
