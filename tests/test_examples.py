@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 def run(name, *arguments, cwd):
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, REPOSITORY / "examples" / name, *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -76,9 +76,10 @@ class Tuner:
         """Look at all, go on with the better half, then with the best few on every fold; mix what remains."""
         plain, *others = candidates
         first = self._first_folds()
-        looks = clock.part(0.55)
-        self._train([plain, *others[:1]], first, looks, at_least=2)
-        self._train(others[1:], first, looks)
+        looks = clock.part(0.6)
+        self._train([plain, *others[:1]], first[:1], looks, at_least=2)
+        first = first[: self._affordable(len(candidates), looks)]
+        self._train([plain, *others], first, looks)
         if not clock.over():
             better = self.ranked(first)[: max(FINALISTS, len(candidates) // 2)]
             second = [len(first)] if len(first) < len(self.folds) else []
@@ -102,6 +103,14 @@ class Tuner:
             judges += self.folds[count].val.numel()
             count += 1
         return list(range(count))
+
+    def _affordable(self, candidates: int, clock: Clock) -> int:
+        """On how many folds all candidates can be looked at in this time; one at least."""
+        taken = [run.seconds for run in self.trainer.outcomes]
+        if not taken:
+            return 1
+        cores = torch.get_num_threads() if self.prepared.device.type == "cpu" else 1
+        return max(1, int(clock.left() * cores * len(taken) / (sum(taken) * candidates)))
 
     @staticmethod
     def _with_plain(candidates: list[Candidate], plain: Candidate) -> list[Candidate]:
@@ -203,10 +212,11 @@ class Tuner:
         heat, partner_heat = tuned.temperature, tuned.partner_temperature
         if folds:
             target = self._judged(folds)
-            mixed = _mixed(list(tuned.weights.values()), [self._answer(runs[name], folds) for name in tuned.weights])
             alpha, weight = tuned.spread
+            answers = [self._answer(runs[name], folds) for name in tuned.weights]
             if weight:
-                mixed = mixed + weight * torch.cat([self._spread_from(fold, alpha) for fold in folds])
+                answers.append(torch.cat([self._spread_from(fold, alpha) for fold in folds]))
+            mixed = _mixed([*tuned.weights.values(), weight], answers)
             heat = temperature(mixed, target)
             partner_heat = temperature(self._answer(runs[tuned.partner], folds, partner=True), target)
         return dataclasses.replace(
@@ -236,4 +246,5 @@ class Tuner:
 
 
 def _mixed(weights: list[float], answers: list[Tensor]) -> Tensor:
+    """Σ w p over as many answers as there are."""
     return torch.stack([weight * answer for weight, answer in zip(weights, answers, strict=False)]).sum(0)
