@@ -6,7 +6,13 @@ import torch
 from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
+from graphpartner.fit import tuning
+from graphpartner.fit.candidates import Traits, candidates
+from graphpartner.fit.clock import Clock
+from graphpartner.fit.prepared import Prepared
 from graphpartner.fit.procedure import Fit
+from graphpartner.fit.splits import folds
+from graphpartner.fit.tuning import Tuner
 from graphpartner.graph.adjacency import simple_edges
 
 
@@ -27,34 +33,53 @@ def planted(n, kind, seed=0):
     return Data(x=torch.from_numpy(x), edge_index=edge_index, y=torch.from_numpy(y), num_nodes=n)
 
 
-def fit(data, budget=8.0):
+def fit(data, budget=5.0):
     return Fit(data, ["a", "b", "c"], budget, device="cpu").run(list(range(data.num_nodes)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["within", "next", "anywhere"])
-def test_it_finds_what_the_edges_mean(kind):
-    data = planted(900, kind)
+def test_tuning_finds_what_the_edges_mean(kind, monkeypatch):
+    monkeypatch.setattr(tuning, "SEEDS", 1)
+    data = planted(600, kind)
+    tried = [
+        each for each in candidates(Traits(True, False, False, False)) if each.name in ("mlp", "shallow", "two-hops")
+    ]
+    tuner = Tuner(Prepared(data, 3, torch.device("cpu")), data.y, folds(data.y, torch.arange(400), 0, 3), 0)
+    tuned = tuner.tune(tried, Clock(600))
+    assert set(tuned.seen) == {"mlp", "shallow", "two-hops"}
+    gain = tuned.validation["mixture"] - tuned.validation["mlp"]
+    if kind == "within":
+        assert gain > 0.2
+    elif kind == "next":  # neighbours are of another class, but tell
+        assert gain > 0.1
+        assert tuned.weights["two-hops"] >= 0.4
+    else:  # the graph must not hurt
+        assert gain > -0.01
+        assert tuned.weights["mlp"] > 0.3
+    assert tuned.partner in ("mlp", "shallow")  # what can answer without an edge
+
+
+@pytest.mark.slow
+def test_held_out_estimate_agrees_with_hidden_nodes():
+    data = planted(900, "within")
     truth = data.y.clone()
     data.y[600:] = -1
     model = fit(data)
-    hidden = model.answer().both[600:].argmax(1) == truth[600:]
-    accuracy, scores = float(hidden.float().mean()), model.about["scores"]
+    accuracy = float((model.answer().both[600:].argmax(1) == truth[600:]).float().mean())
+    scores = model.about["scores"]
     assert scores["nodes"] == 120
-    assert scores["low"] - 0.08 < accuracy < scores["high"] + 0.08
+    assert scores["low"] - 0.05 < accuracy <= 1
     assert set(scores["rivals"]) == {"majority", "MLP", "label propagation"}
-    if kind == "anywhere":  # the graph must not hurt
-        assert scores["accuracy"] > scores["rivals"]["MLP"] - 0.05
-    else:
-        assert accuracy > scores["rivals"]["MLP"] + 0.05
-        assert any("graph helps" in sentence for sentence in model.about["decisions"])
+    assert accuracy > scores["rivals"]["MLP"] + 0.2
+    assert any("graph helps" in sentence for sentence in model.about["decisions"])
 
 
 @pytest.mark.slow
 def test_few_labels_are_all_learned_from():
     data = planted(300, "within")
     data.y[30:] = -1
-    model = fit(data, 8.0)
+    model = fit(data, 6.0)
     assert model.learned.tolist() == list(range(30))
     assert "cross-validation" in model.about["scores"]["how"]
 
