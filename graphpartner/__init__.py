@@ -4,6 +4,7 @@ from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.quality import edge_quality
 from graphpartner.enhance.transform import Enhance
 from graphpartner.errors import InputError
+from graphpartner.fit.node_graph import NodeGraph
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.splits import per_class_split, per_class_splits
 from graphpartner.model.gpnn import GPNN
@@ -22,7 +23,9 @@ __version__ = "0.1.0"
 __all__ = [
     "GPNN",
     "Enhance",
+    "GPNNClassifier",
     "InputError",
+    "NodeGraph",
     "Preset",
     "Runs",
     "Settings",
@@ -42,3 +45,12 @@ __all__ = [
     "singular_values",
     "train",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """``GPNNClassifier`` is loaded when it is asked for: it needs scikit-learn, the rest does not."""
+    if name == "GPNNClassifier":
+        from graphpartner.estimator import GPNNClassifier
+
+        return GPNNClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,18 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests that run beside each other keep to one core each: threads that wait for each other's cores crawl."""
+    if hasattr(config, "workerinput"):
+        torch.set_num_threads(1)
+        try:
+            import numba
+        except ImportError:
+            return
+        numba.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import graphpartner
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "graphpartner"
 ROOMS = [
-    "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "experiments", "bench", "report",
+    "graph", "smoothness", "enhance", "model", "train", "execute", "baselines", "fit", "experiments", "bench", "report",
     "estimator", "cli",
 ]  # fmt: skip
 FREE = {"compiled", "errors", "progress"}
@@ -85,7 +85,7 @@ def test_public_names_are_described(public):
 
 
 def test_public_names_are_in_order():
-    imported = {public for public in vars(graphpartner) if not public.startswith("_")}
+    imported = {public for public in vars(graphpartner) if not public.startswith("_")} | {"GPNNClassifier"}  # lazy
     rooms = {*ROOMS, *FREE}
     assert imported - rooms == set(graphpartner.__all__) - rooms
 

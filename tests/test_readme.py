@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,20 @@ def test_shell(line, tmp_path):
     assert done.stdout or made
     if made:
         assert (tmp_path / (made[1] or made[2])).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_own_graph(tmp_path, monkeypatch):
+    """The commands for files of one's own, on the files of the example."""
+    lines = [line for language, code in BLOCKS if language == "text" for line in code.splitlines()]
+    assert [line.split()[1] for line in lines] == ["fit", "predict", "predict"]
+    runpy.run_path(str(REPOSITORY / "examples" / "own_csv.py"))["write_files"](tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        monkeypatch.setattr(sys, "argv", [*line.split(), *(["--budget", "4s"] if " fit " in line else [])])
+        main()
+        assert (tmp_path / line.split("--out ")[1]).exists()
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ class Noise(Quiet):
 
     def input(self, X: SparseMatrix | Tensor, rate: float) -> SparseMatrix | Tensor | DroppedFeatures:
         """X̃ of every run, to be multiplied by its weights."""
-        return self.dropout(rate, stream="input").input(X) if rate else X
+        return DroppedFeatures(X, self.dropout(rate, stream="input")) if rate else X
 
     def hidden(self, H: Tensor, rate: float, layer: int = 0, stream: str = "hidden") -> Tensor:
         """H [R, n, h] with a share of its entries dropped and the others scaled; every layer drops others."""

@@ -40,7 +40,7 @@ def epoch_floor(problem: Problem, settings: Settings, replicas: int, machine: Ma
     """
     n, d = problem.X.shape
     h, C, l = settings.hidden_channels, problem.num_classes, settings.num_steps  # noqa: E741
-    entries = problem.X.nnz if isinstance(problem.X, SparseMatrix) else problem.X.numel()
+    entries = problem.X.nnz if isinstance(problem.X, SparseMatrix) else n * d
     kept = (1 - settings.input_dropout) * entries
     power = min(l * problem.propagate.matrix.nnz, n * n)
     operations = 2 * h * (2 * kept + entries) + 2 * power * (2 * h + C)

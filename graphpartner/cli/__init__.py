@@ -8,7 +8,9 @@ import typer
 
 from graphpartner.cli.bench import bench
 from graphpartner.cli.data import data
+from graphpartner.cli.fit import fit
 from graphpartner.cli.inspect import inspect
+from graphpartner.cli.predict import predict
 from graphpartner.cli.reproduce import reproduce
 from graphpartner.cli.search import search
 from graphpartner.cli.train import train
@@ -22,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (train, data, inspect, reproduce, search, bench):
+for command in (train, fit, predict, data, inspect, reproduce, search, bench):
     app.command()(command)
 
 STOPPED = 130  # the exit code of a command that was interrupted

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from graphpartner.compiled import compiled
 from graphpartner.graph.adjacency import with_values
+from graphpartner.model.hops import HopFeatures
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.draws import bits, counters, keep_below
 
@@ -59,9 +60,9 @@ class Dropout:
         """DropNode: whole rows of H [R, n, h] dropped; row i has the counter i."""
         return H * self.mask(counters(H.shape[1], device=H.device)).to(H.dtype)[..., None]
 
-    def input(self, X: SparseMatrix | Tensor) -> "DroppedFeatures":
+    def input(self, X: SparseMatrix | Tensor | HopFeatures) -> "DroppedFeatures | HopFeatures":
         """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
-        return DroppedFeatures(X, self)
+        return X.dropped(self.input) if isinstance(X, HopFeatures) else DroppedFeatures(X, self)
 
 
 @dataclass(frozen=True)

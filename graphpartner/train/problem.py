@@ -11,6 +11,7 @@ from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
 from graphpartner.graph.features import row_normalized
+from graphpartner.model.hops import HopFeatures
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.settings import Settings
@@ -42,7 +43,7 @@ class Labelled:
 class Problem:
     """A graph, ready for training on a device."""
 
-    X: SparseMatrix | Tensor
+    X: SparseMatrix | Tensor | HopFeatures
     propagate: Propagation
     neighbors: SparseMatrix | None
     num_nodes: int

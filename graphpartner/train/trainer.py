@@ -176,8 +176,8 @@ class Learner(Protocol):
         """Go on with these replicas alone."""
 
 
-def run(batch: Learner, advance: Callable[[int], None]) -> Trained:
-    """Train one batch until every replica has stopped, its best weights kept."""
+def run(batch: Learner, advance: Callable[[int], None], until: Callable[[], bool] = lambda: False) -> Trained:
+    """Train one batch until every replica has stopped, or ``until`` is true; the best weights of each are kept."""
     epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
     stopping = EarlyStopping(batch.weights, batch.shared.patience)
     device = stopping.loss.device
@@ -213,6 +213,8 @@ def run(batch: Learner, advance: Callable[[int], None]) -> Trained:
             stopping.keep(training)
             here = here[training]
             program = Program(one_epoch, device)
+        if until():
+            break
     trained.store(here, stopping)
     advance(replicas * (epochs - told))
     return trained

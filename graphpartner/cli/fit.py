@@ -1,0 +1,85 @@
+"""``gpnn fit``."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphpartner.cli.options import JsonOption, check_choice, versions
+from graphpartner.errors import InputError
+
+
+def fit(
+    nodes: Annotated[Path, typer.Option(help="one row a node: an id, a label, features", metavar="FILE")],
+    label: Annotated[str, typer.Option(help="the column with the class; empty where it is unknown", metavar="COLUMN")],
+    out: Annotated[Path, typer.Option(help="folder for the model", metavar="DIR")],
+    edges: Annotated[Path | None, typer.Option(help="one row an edge: two ids", metavar="FILE")] = None,
+    budget: Annotated[str, typer.Option(help="how long it may take, e.g. 90s, 2m, 1h", metavar="TIME")] = "2m",
+    id_column: Annotated[str | None, typer.Option("--id", help="the column with the id", metavar="COLUMN")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="a column that says train, val or test; else drawn by --seed", metavar="COLUMN")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="the edges' column with the one end", metavar="COLUMN")] = None,
+    target: Annotated[str | None, typer.Option(help="… with the other end", metavar="COLUMN")] = None,
+    weight: Annotated[str | None, typer.Option(help="… with a weight", metavar="COLUMN")] = None,
+    features: Annotated[
+        list[str] | None, typer.Option(help="a feature column; else all that are left", metavar="COLUMN")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="of split and training")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a model to your own graph: two files in, a model and an honest estimate of how good it is out."""
+    from graphpartner.fit.clock import parse_budget
+    from graphpartner.fit.folder import is_replaceable, save_model
+    from graphpartner.fit.procedure import Fit
+    from graphpartner.graph.files import read_graph
+    from graphpartner.report.fit import fit_page
+    from graphpartner.report.terminal import notes, progress, show
+
+    seconds = parse_budget(budget)
+    check_choice("--device", device, ("auto", "cpu", "cuda"))
+    if seed < 0:
+        raise InputError(f"--seed {seed}: must be 0 or more")
+    if not is_replaceable(out):
+        raise InputError(f"--out {out}: is there and holds no model; give another folder, or empty it")
+    graph = read_graph(
+        nodes, edges, label=label, id=id_column, split=split,
+        source=source, target=target, weight=weight, features=features or None,
+    )  # fmt: skip
+    notes().print(f"{graph.data.num_nodes:,} nodes, {graph.data.edge_index.shape[1] // 2:,} edges, "
+                  f"{len(graph.classes)} classes, {int((graph.data.y >= 0).sum()):,} labelled nodes")  # fmt: skip
+    for sentence in graph.notes:
+        notes().print(sentence, markup=False)
+    with progress("fitting") as tell:
+        found = Fit(graph.data, list(graph.classes), seconds, seed, device, progress=tell)
+        with _gently(found.clock.stop):
+            model = found.run(graph.ids.tolist(), graph.encoder)
+    model.about["columns"] = graph.columns
+    try:
+        save_model(model, out, {"seed": seed, "budget": seconds, "versions": versions()})
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written ({error.strerror}); give another") from None
+    if as_json:
+        print(json.dumps(model.about | {"model": str(out)}))
+        return
+    show(*fit_page(model.about, out))
+
+
+@contextmanager
+def _gently(stop: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C asks for an end, the second one is as usual."""
+
+    def ask(number: int, frame: Any) -> None:
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,52 @@
+"""``gpnn predict``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphpartner.cli.options import check_choice
+from graphpartner.errors import InputError
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="the folder that gpnn fit wrote", metavar="MODEL")],
+    out: Annotated[Path, typer.Option(help="a .csv or .parquet file", metavar="FILE")],
+    nodes: Annotated[Path | None, typer.Option(help="new nodes, with the columns of the fit", metavar="FILE")] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="their edges, among themselves or to nodes of the fit", metavar="FILE")
+    ] = None,
+    min_confidence: Annotated[float, typer.Option(help="below this probability it abstains")] = 0.0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+) -> None:
+    """Classify the nodes a model was fitted on, or new ones, with both branches' opinions."""
+    import torch
+
+    from graphpartner.fit.folder import load_model
+    from graphpartner.fit.new_nodes import read_new_nodes
+    from graphpartner.fit.predictions import prediction_table, write_table
+    from graphpartner.report.terminal import facts, notes, show
+
+    check_choice("--device", device, ("auto", "cpu", "cuda"))
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"--out {out}: must end in .csv or .parquet")
+    if not 0 <= min_confidence <= 1:
+        raise InputError(f"--min-confidence {min_confidence}: must lie between 0 and 1")
+    if edges is not None and nodes is None:
+        raise InputError(f"--edges {edges}: needs --nodes, the nodes to be classified")
+    fitted = load_model(model)
+    if nodes is None:
+        ids, answers, rows = fitted.ids, fitted.answer(device), torch.arange(len(fitted.ids))
+    else:
+        extended, rows = read_new_nodes(fitted, nodes, edges)
+        for sentence in extended.notes:
+            notes().print(sentence, markup=False)
+        ids, answers = extended.ids[rows.numpy()].tolist(), fitted.answer(device, extended.data)
+    table = prediction_table(ids, fitted.classes, answers, rows, min_confidence)
+    write_table(table, out)
+    found = [("predictions", f"{out}: {len(ids):,} nodes")]
+    if min_confidence:
+        found.append(("abstained", f"{int(table['abstain'].sum()):,} below {min_confidence:g}"))
+    if cold := int(answers.cold[rows].sum()):
+        found.append(("cold start", f"{cold:,} new nodes without an edge, answered by the MLP partner alone"))
+    show(facts(found))

@@ -1,0 +1,1 @@
+"""Which settings for a graph nobody has seen? Candidates, tuning, an ensemble, calibration, the model folder."""

@@ -1,0 +1,33 @@
+"""New nodes from the user's files, behind the nodes a model knows."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphpartner.errors import InputError
+from graphpartner.fit.model import Model
+from graphpartner.graph.encoding import FeatureEncoder
+from graphpartner.graph.files import OwnGraph, read_graph
+
+
+def read_new_nodes(model: Model, nodes: Any, edges: Any = None) -> tuple[OwnGraph, Tensor]:
+    """The model's graph extended by new nodes, and which of its nodes stand in the rows of their file.
+
+    Args:
+        model: its encoder makes features of the same columns, and its columns of ids are looked for.
+        nodes: one row a node; a node that the model knows takes its new features.
+        edges: among the new nodes, or to nodes that the model knows.
+    """
+    if model.encoder is None:
+        raise InputError("the model was fitted on arrays, not on files: fit it with gpnn fit to give it files")
+    known = OwnGraph(
+        ids=np.array(model.ids),
+        data=model.data,
+        classes=model.classes,
+        encoder=FeatureEncoder.restore(*model.encoder),
+        columns=model.about.get("columns", {}),
+    )
+    extended = read_graph(nodes, edges, like=known)
+    return extended, torch.from_numpy(extended.rows)

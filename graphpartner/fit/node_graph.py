@@ -1,0 +1,76 @@
+"""A graph that survives being cut into rows, as scikit-learn's cross-validation does to all it is given."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.errors import InputError
+
+
+class NodeGraph:
+    """An adjacency [n, n], and which of its nodes are meant: all, or those that are left after a cut.
+
+    A matrix that is cut into rows no longer says which rows these were; ``NodeGraph(A)[rows]`` does, and keeps A whole.
+
+    Args:
+        adjacency: SciPy sparse or dense, square; (i, j) is the weight of the edge j → i.
+        rows: the nodes meant, all if not given.
+    """
+
+    def __init__(self, adjacency: Any, rows: NDArray[np.int64] | None = None) -> None:
+        full = sparse.csr_array(adjacency)
+        if full.shape[0] != full.shape[1]:
+            raise InputError(
+                f"graph has shape {full.shape}: must be square, one row and column a node; in cross-validation, which "
+                "cuts matrices into rows, wrap it: graphpartner.NodeGraph(adjacency)"
+            )
+        self.full = full
+        self.rows = np.arange(full.shape[0]) if rows is None else np.asarray(rows)
+
+    @staticmethod
+    def of(graph: Any, num_rows: int) -> "NodeGraph":
+        """A graph as users give it, for so many rows of features."""
+        made = graph if isinstance(graph, NodeGraph) else NodeGraph(graph)
+        if len(made) != num_rows:
+            raise InputError(f"graph has {len(made)} nodes: must have {num_rows}, one a row of X")
+        return made
+
+    @staticmethod
+    def restored(data: Data, rows: NDArray[np.int64]) -> "NodeGraph":
+        """The graph among these rows as it was, with no other nodes."""
+        weight = data.get("edge_weight")
+        values = np.ones(data.edge_index.shape[1]) if weight is None else weight.numpy()
+        source, target = data.edge_index.numpy()
+        size = int(rows.max()) + 1
+        entries = (values, (rows[target], rows[source]))
+        return NodeGraph(sparse.coo_array(entries, shape=(size, size)), rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The nodes meant, and all nodes."""
+        return len(self.rows), self.full.shape[0]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> "NodeGraph":
+        if isinstance(key, tuple):
+            key = key[0]
+        return NodeGraph(self.full, self.rows[key])
+
+    def same(self, other: "NodeGraph") -> bool:
+        """Whether both are cuts of one graph: then their rows name the same nodes."""
+        return self.full.shape == other.full.shape and (self.full is other.full or (self.full != other.full).nnz == 0)
+
+    def among(self, nodes: NDArray[np.int64]) -> tuple[Tensor, Tensor | None]:
+        """The edges among these nodes, numbered in this order, in both directions, and their weights if they differ."""
+        cut = self.full[nodes][:, nodes]
+        both = cut.maximum(cut.T).tocoo()
+        edge_index = torch.from_numpy(np.stack([both.col, both.row]).astype(np.int64))
+        weight = torch.tensor(both.data, dtype=torch.float32)
+        return edge_index, None if bool((weight == 1).all()) else weight

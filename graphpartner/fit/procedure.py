@@ -1,0 +1,283 @@
+"""From a graph with some labels to a model and an honest estimate of how good it is."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.baselines.label_propagation import majority
+from graphpartner.enhance.memory import working_memory
+from graphpartner.enhance.plan import plan_join
+from graphpartner.errors import InputError
+from graphpartner.fit.candidates import Candidate, Traits, candidates
+from graphpartner.fit.clock import Clock
+from graphpartner.fit.model import Member, Model
+from graphpartner.fit.prepared import Prepared, is_sparse
+from graphpartner.fit.scores import accuracy, judge
+from graphpartner.fit.splits import Fold, folds, hold_out, is_few, parts
+from graphpartner.fit.training import Outcome, output
+from graphpartner.fit.tuning import Tuned, Tuner
+from graphpartner.progress import Progress, silent
+from graphpartner.train.trainer import pick_device
+
+ESTIMATE_FOLDS = 5
+
+
+@dataclass
+class Rival:
+    """A simple method on the nodes the model was measured on: probabilities [m, C]."""
+
+    name: str
+    answer: Tensor
+
+
+class Fit:
+    """One fit: the graph, its time, and what was found out on the way.
+
+    Args:
+        data: x, edge_index, y with −1 for unlabelled nodes; train, val and test masks are used where they are there.
+        classes: names of the classes.
+        budget: seconds.
+        seed: of split and training.
+        device: where.
+        progress: told how much of the time is over.
+        say: told every decision, as a sentence.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        classes: list[Any],
+        budget: float = 120.0,
+        seed: int = 0,
+        device: str | torch.device = "auto",
+        progress: Progress = silent,
+        say: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        self.data, self.classes, self.seed = data, classes, seed
+        self.clock = Clock(budget)
+        self.budget, self.progress, self.say = budget, progress, say
+        self.prepared = Prepared(data, len(classes), pick_device(device))
+        self.labelled = (data.y >= 0).nonzero().squeeze(-1)
+        if torch.unique(data.y[self.labelled]).numel() < 2:
+            raise InputError("labelled nodes of at least 2 classes are needed")
+        self.decisions: list[str] = []
+
+    def run(self, ids: list[Any], encoder: Any = None) -> Model:
+        """Choose, train, measure."""
+        y, test, few = self.data.y, None, is_few(self.data.y)
+        self.traits = self._traits(few)
+        if self.data.get("train_mask") is not None:
+            train, val, test = (self._mask(name) for name in ("train_mask", "val_mask", "test_mask"))
+            split = [Fold(train, val)] if val.numel() else folds(y, train, self.seed)
+            known = torch.cat([train, val])
+            self._decide(
+                f"The split is the file's own: {train.numel():,} nodes to learn from, {val.numel():,} to choose by, "
+                f"{test.numel():,} to test."
+            )
+            tuned = self._tune(split, self.clock)
+            scores = self._measured(tuned, known, test) if test.numel() else None
+        elif few:
+            known = self.labelled
+            self._decide(
+                f"There are only {known.numel():,} labelled nodes: the model learns from all of them, and the estimate "
+                f"is a cross-validation of the whole procedure in {ESTIMATE_FOLDS} parts."
+            )
+            tuned = self._tune(folds(y, known, self.seed), self.clock.part(0.55))
+            scores = self._cross_validated()
+        else:
+            kept, test = hold_out(y, self.labelled, self.seed)
+            known = kept
+            self._decide(
+                f"{test.numel():,} of {self.labelled.numel():,} labelled nodes were held out for the estimate."
+            )
+            tuned = self._tune(folds(y, kept, self.seed), self.clock.part(0.7))
+            scores = self._measured(tuned, known, test)
+            again = self._again(tuned)
+            if again is not None:
+                tuned, known = again, self.labelled
+        self._explain(tuned)
+        model = self._model(tuned, known, ids, encoder)
+        model.about = {
+            "scores": scores,
+            "decisions": self.decisions,
+            "validation": tuned.validation | {"nodes": tuned.judged},
+            "tried": tuned.seen,
+            "split": {"learned": known.numel(), "test": None if test is None else test.tolist()},
+            "seconds": time.monotonic() - self.clock.start,
+            "interrupted": self.clock.stopped.is_set(),
+        }
+        return model
+
+    def _mask(self, name: str) -> Tensor:
+        """The labelled nodes of one part of the file's split; none where the file has no such part."""
+        mask = self.data.get(name)
+        if mask is None:
+            return torch.empty(0, dtype=torch.int64)
+        return (mask & (self.data.y >= 0)).nonzero().squeeze(-1)
+
+    def _decide(self, sentence: str) -> None:
+        self.decisions.append(sentence)
+        self.say(sentence)
+
+    def _tell(self) -> None:
+        spent = time.monotonic() - self.clock.start
+        self.progress(int(min(spent, self.budget)), max(1, int(self.budget)))
+
+    def _traits(self, few: bool) -> Traits:
+        x, edge_index = self.data.x, self.data.edge_index
+        values = x.values() if x.layout == torch.sparse_csr else x
+        sparse, counts = is_sparse(x), bool((values >= 0).all())
+        enhance = False
+        if edge_index.numel():
+            plan = plan_join(x, edge_index)
+            memory = plan.output_bytes + plan.working_bytes
+            affordable = plan.seconds < 0.05 * self.budget and memory < working_memory(None, torch.device("cpu"))
+            enhance = affordable and plan.kept < 5 * edge_index.shape[1]
+            if not enhance:
+                why = (
+                    "most of the graph would become neighbours"
+                    if affordable
+                    else "it would take too long or too much memory"
+                )
+                self._decide(f"Enhancement is left out: {plan.kept:,.0f} pairs would be added, {why}.")
+        else:
+            self._decide("There are no edges: this is an MLP.")
+        return Traits(bool(edge_index.numel()), sparse, counts, few, enhance)
+
+    def _tune(self, split: list[Fold], clock: Clock, seed: int | None = None) -> Tuned:
+        tuner = Tuner(self.prepared, self.data.y, split, self.seed if seed is None else seed, self._tell)
+        return tuner.tune(candidates(self.traits), clock)
+
+    def _measured(self, tuned: Tuned, known: Tensor, test: Tensor) -> dict[str, Any]:
+        """Scores on nodes that nothing was chosen by."""
+        return self._scores(*self._answers(tuned, known, test), self.data.y[test], "held out")
+
+    def _answers(self, tuned: Tuned, known: Tensor, test: Tensor) -> tuple[Tensor, list[Rival]]:
+        """What the model and its rivals say about the test nodes."""
+        model = self._model(tuned, known, [], None)
+        answer = model.answer(self.prepared.device).both[test]
+        y, C = self.data.y, len(self.classes)
+        rivals = [Rival("majority", majority(y, known, C).expand(test.numel(), C))]
+        runs = tuned.plain_runs
+        problem = self.prepared.problem(runs[0].job.candidate)
+        rivals.append(Rival("MLP", torch.stack([self._said(problem, run, test) for run in runs]).mean(0)))
+        if self.traits.has_edges:
+            rivals.append(Rival("label propagation", self.prepared.spread(y, known, C, tuned.spread[0])[test]))
+        return answer, rivals
+
+    def _said(self, problem: Any, run: Outcome, nodes: Tensor) -> Tensor:
+        device = self.prepared.device
+        out = output(problem, run.weight1.to(device), run.weight2.to(device), 1.0)
+        return out.logits[nodes.to(device)].softmax(-1).cpu()
+
+    def _scores(self, answer: Tensor, rivals: list[Rival], y: Tensor, how: str) -> dict[str, Any]:
+        found = judge(answer, y, [str(name) for name in self.classes]).asdict()
+        return found | {"how": how, "rivals": {each.name: accuracy(each.answer, y) for each in rivals}}
+
+    def _cross_validated(self) -> dict[str, Any] | None:
+        """The whole procedure again without each part of the labels, measured there."""
+        tests = parts(self.data.y, self.labelled, min(ESTIMATE_FOLDS, self.labelled.numel() // 2), self.seed + 1)
+        done: list[tuple[Tensor, Tensor, list[Rival]]] = []
+        for number, test in enumerate(tests):
+            kept = self.labelled[~torch.isin(self.labelled, test)]
+            if self.clock.stopped.is_set() or (done and self.clock.over()):  # one part is measured in any case
+                break
+            if not test.numel() or torch.unique(self.data.y[kept]).numel() < 2:
+                continue
+            split = folds(self.data.y, kept, self.seed + 2 + number, count=3)
+            try:
+                tuned = self._tune(split, self.clock.part(1 / (len(tests) - number)), seed=self.seed + 2 + number)
+            except KeyboardInterrupt:
+                break
+            if self.clock.stopped.is_set():
+                break
+            done.append((test, *self._answers(tuned, kept, test)))
+        if not done:
+            return None
+        y = torch.cat([self.data.y[test] for test, _, _ in done])
+        rivals = [
+            Rival(each.name, torch.cat([others[i].answer for _, _, others in done]))
+            for i, each in enumerate(done[0][2])
+        ]
+        how = f"cross-validation of the whole procedure, {len(done)} of {len(tests)} parts"
+        return self._scores(torch.cat([answer for _, answer, _ in done]), rivals, y, how)
+
+    def _again(self, tuned: Tuned) -> Tuned | None:
+        """The chosen candidates once more with the held-out labels, now that they have been measured."""
+        chosen = [tuned.candidates[name] for name in {*tuned.weights, tuned.partner}]
+        needed = sum(run.seconds for run in tuned.outcomes) / max(1, len(tuned.outcomes)) * 2 * len(chosen)
+        if self.clock.left() * torch.get_num_threads() < needed:
+            return None
+        tuner = Tuner(
+            self.prepared, self.data.y, folds(self.data.y, self.labelled, self.seed + 1), self.seed + 1, self._tell
+        )
+        tuner.again(chosen, self.clock)
+        again = tuner.keep(tuned)
+        if again is not None:
+            self._decide("After the estimate, the model has also learned from the nodes that were held out for it.")
+        return again
+
+    def _explain(self, tuned: Tuned) -> None:
+        """The decisions as sentences, with the validation figures behind them."""
+        found, judged = tuned.validation, f"on {tuned.judged:,} validation nodes"
+        if self.traits.has_edges:
+            gain = found["mixture"] - found["mlp"]
+            verdict = "helps" if gain > 0.005 else "hardly matters" if gain > -0.005 else "hurts"
+            self._decide(f"The graph {verdict}: {found['mixture']:.1%} with it, {found['mlp']:.1%} without, {judged}.")
+        shares = sorted(tuned.weights.items(), key=lambda each: -each[1])
+        names = ", ".join(f"{_described(tuned.candidates[name])} ({weight:.0%})" for name, weight in shares)
+        if tuned.spread[1]:
+            names += f", label propagation ({tuned.spread[1]:.0%})"
+        self._decide(f"The model is a mixture of {len(tuned.outcomes)} runs: {names}.")
+        if self.traits.enhance:
+            self._decide(_enhancement(tuned))
+        self._decide(f"Probabilities are calibrated with temperature {tuned.temperature:.2f}, {judged}.")
+
+    def _model(self, tuned: Tuned, known: Tensor, ids: list[Any], encoder: Any) -> Model:
+        runs: dict[str, list[Outcome]] = {}
+        for run in [*tuned.outcomes, *(run for run in tuned.partner_runs if tuned.partner not in tuned.weights)]:
+            runs.setdefault(run.job.candidate.name, []).append(run)
+        members = [
+            Member(
+                tuned.candidates[name],
+                torch.stack([run.weight1 for run in each]),
+                torch.stack([run.weight2 for run in each]),
+                tuned.weights.get(name, 0.0),
+                1.0 if name == tuned.partner else 0.0,
+            )
+            for name, each in runs.items()
+        ]
+        state = None if encoder is None else (encoder.asdict(), encoder.arrays())
+        return Model(
+            self.data, ids, self.classes, members, known, tuned.spread, tuned.temperature,
+            tuned.partner_temperature, state, {},
+        )  # fmt: skip
+
+
+def _described(candidate: Candidate) -> str:
+    settings = candidate.settings
+    if candidate.alone:
+        return "an MLP that looks at no edge"
+    what = []
+    if settings.alpha < 1:
+        what.append(f"{settings.num_steps} propagation steps, α = {settings.alpha:g}")
+    if settings.beta < 1:
+        what.append(f"enhanced with β = {settings.beta:g}")
+    if candidate.hops:
+        what.append(f"features of {candidate.hops} hop{'s' * (candidate.hops > 1)}")
+    if candidate.links:
+        what.append("links as features")
+    return " + ".join(what)
+
+
+def _enhancement(tuned: Tuned) -> str:
+    pairs = [(name, name.removesuffix("-enhanced")) for name in tuned.seen if name.endswith("-enhanced")]
+    both = [(tuned.seen[one], tuned.seen[other]) for one, other in pairs if other in tuned.seen]
+    used = any(name.endswith("-enhanced") for name in tuned.weights)
+    seen = f": {both[0][0]:.1%} with it, {both[0][1]:.1%} without, all else equal" if both else ""
+    return f"Enhancement is {'part of the mixture' if used else 'not used'}{seen}."

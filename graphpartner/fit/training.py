@@ -1,0 +1,132 @@
+"""The runs of a fit: one candidate on one fold each, side by side, none longer than it may take."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphpartner.fit.candidates import Candidate
+from graphpartner.fit.clock import Clock
+from graphpartner.fit.prepared import Prepared
+from graphpartner.fit.splits import Fold
+from graphpartner.model.gpnn import Output, forward
+from graphpartner.train.batch import Batch
+from graphpartner.train.cores import side_by_side
+from graphpartner.train.problem import Labelled, Problem
+from graphpartner.train.trainer import run
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a candidate, which fold, which seed."""
+
+    candidate: Candidate
+    fold: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: its weights, and what it says about the nodes it did not learn from."""
+
+    job: Job
+    weight1: Tensor
+    weight2: Tensor
+    val: Tensor
+    """the fold's judging nodes, by index"""
+    answer: Tensor
+    """[m, C], probabilities of both branches together there"""
+    partner: Tensor
+    """[m, C], the MLP partner's probabilities there"""
+    seconds: float
+
+
+class Trainer:
+    """Runs jobs on one graph and keeps every outcome, also those of a call that was interrupted.
+
+    Args:
+        prepared: the graph.
+        y: labels [n]; only those of a job's fold are read.
+        folds: what a job's number of a fold stands for.
+        tell: called after every run.
+    """
+
+    def __init__(self, prepared: Prepared, y: Tensor, folds: list[Fold], tell: Callable[[], None]) -> None:
+        self.prepared, self.y, self.folds, self.tell = prepared, y, folds, tell
+        self.outcomes: list[Outcome] = []
+        self.warm = False
+        self._lock = threading.Lock()
+
+    def train(self, jobs: list[Job], clock: Clock, at_least: int = 0) -> None:
+        """Run the jobs in order as long as there is time: a run is not begun that would probably not end.
+
+        Args:
+            jobs: what to run.
+            clock: until when.
+            at_least: so many are begun in any case, and end with the best they have when the time is over.
+        """
+        problems = {job.candidate: self.prepared.problem(job.candidate) for job in jobs}
+        begun = 0
+
+        def work(job: Job) -> None:
+            nonlocal begun
+            with self._lock:
+                must = begun < at_least and not clock.stopped.is_set()
+                if not must and clock.left() < self.expected(job.candidate):
+                    return
+                begun += 1
+            limit = max(clock.left() if not must else 1.5 * max(clock.left(), 2.0), 1.0)
+            self._one(job, problems[job.candidate], Clock(limit, clock.stopped))
+
+        try:
+            if jobs and not self.warm:
+                self._warm(jobs, problems)
+            if self.prepared.device.type == "cpu":
+                side_by_side(work, jobs, clock.stopped)
+            else:
+                for job in jobs:
+                    work(job)
+        except KeyboardInterrupt:
+            clock.stop()  # what has been learned so far is kept
+
+    def expected(self, candidate: Candidate) -> float:
+        """Seconds that a run of this candidate may take: as long as its own did, or as all did on average."""
+        own = [each.seconds for each in self.outcomes if each.job.candidate == candidate]
+        taken = own or [each.seconds for each in self.outcomes]
+        return sum(taken) / len(taken) if taken else 0.0
+
+    def _warm(self, jobs: list[Job], problems: dict[Candidate, Problem]) -> None:
+        """One epoch of the last job and one of the first: loops are compiled then, which is no run's own time."""
+        for job in (jobs[-1], jobs[0]):
+            batch = self._batch(job, problems[job.candidate])
+            batch.step()
+            batch.validate()
+        self.warm = True
+
+    def _batch(self, job: Job, problem: Problem) -> Batch:
+        fold, device = self.folds[job.fold], self.prepared.device
+        learn, judge = (Labelled(part.to(device), self.y[part].to(device), None) for part in (fold.train, fold.val))
+        return Batch(problem, [job.candidate.settings], [job.seed], learn, judge)
+
+    def _one(self, job: Job, problem: Problem, clock: Clock) -> None:
+        start = time.monotonic()
+        fold, device = self.folds[job.fold], self.prepared.device
+        batch = self._batch(job, problem)
+        trained = run(batch, lambda amount: None, clock.over)
+        weight1, weight2 = (weight[0] for weight in trained.weights)
+        out = output(problem, weight1, weight2, job.candidate.settings.alpha)
+        answer, partner = (logits[fold.val.to(device)].softmax(-1).cpu() for logits in (out.logits, out.mlp_logits))
+        seconds = time.monotonic() - start
+        outcome = Outcome(job, weight1.cpu(), weight2.cpu(), fold.val, answer, partner, seconds)
+        with self._lock:
+            self.outcomes.append(outcome)
+            self.tell()
+
+
+@torch.no_grad()
+def output(problem: Problem, weight1: Tensor, weight2: Tensor, alpha: float) -> Output:
+    """Both branches' opinions on every node, without dropout; C columns travel."""
+    return forward(problem.X, weight1, weight2, problem.propagate, alpha, smooth=False)

@@ -1,0 +1,250 @@
+"""Which candidates, and in what mixture? Successive halving over folds, by answers to nodes not learned from."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphpartner.baselines.label_propagation import ALPHAS
+from graphpartner.fit.calibration import merit, mixture, temperature, tempered
+from graphpartner.fit.candidates import Candidate
+from graphpartner.fit.clock import Clock
+from graphpartner.fit.prepared import Prepared
+from graphpartner.fit.scores import accuracy
+from graphpartner.fit.splits import Fold
+from graphpartner.fit.training import Job, Outcome, Trainer
+
+ENOUGH = 150  # judging nodes that a first look needs
+FINALISTS = 4
+SEEDS = 3  # runs a candidate and fold at most, where there is time
+
+
+@dataclass
+class Tuned:
+    """What tuning found.
+
+    Attributes:
+        outcomes: the runs of the candidates that have a say.
+        weights: what each candidate's say weighs, by name.
+        spread: α of label propagation and the weight of its say; 0 where it has none.
+        temperature: of the mixture.
+        partner: the name of the candidate whose MLP partner answers for nodes without edges.
+        partner_runs: its runs.
+        partner_temperature: of its answers.
+        seen: validation accuracy of every candidate that was looked at, by name, on the folds it has done.
+        validation: accuracy, on nodes not learned from, of the mixture, without the graph, of label propagation.
+        judged: how many nodes these figures are of.
+        candidates: all that were trained, by name.
+        plain_runs: of the best MLP that looks at no edge.
+    """
+
+    outcomes: list[Outcome]
+    weights: dict[str, float]
+    spread: tuple[float, float]
+    temperature: float
+    partner: str
+    partner_runs: list[Outcome]
+    partner_temperature: float
+    seen: dict[str, float]
+    validation: dict[str, float]
+    judged: int
+    candidates: dict[str, Candidate]
+    plain_runs: list[Outcome]
+
+
+class Tuner:
+    """Chooses among candidates on one graph and one set of folds.
+
+    Args:
+        prepared: the graph.
+        y: labels; only those of the folds are read.
+        folds: stratified, see :mod:`graphpartner.fit.splits`.
+        seed: of all runs.
+        tell: called after every run.
+    """
+
+    def __init__(
+        self, prepared: Prepared, y: Tensor, folds: list[Fold], seed: int, tell: Callable[[], None] = lambda: None
+    ) -> None:
+        self.prepared, self.y, self.folds, self.seed = prepared, y, folds, seed
+        self.trainer = Trainer(prepared, y, folds, tell)
+        self._spread: dict[tuple[int, float], Tensor] = {}
+
+    def tune(self, candidates: list[Candidate], clock: Clock) -> Tuned:
+        """Look at all, go on with the better half, then with the best few on every fold; mix what remains."""
+        plain, *others = candidates
+        first = self._first_folds()
+        looks = clock.part(0.6)
+        self._train([plain, *others[:1]], first[:1], looks, at_least=2)
+        first = first[: self._affordable(len(candidates), looks)]
+        self._train([plain, *others], first, looks)
+        if not clock.over():
+            better = self.ranked(first)[: max(FINALISTS, len(candidates) // 2)]
+            second = [len(first)] if len(first) < len(self.folds) else []
+            self._train(self._with_plain(better, plain), second, clock.part(0.5))
+            best = self.ranked(first + second)[:FINALISTS]
+            for fold in range(len(self.folds)):
+                self._train(self._with_plain(best, plain), [fold], clock)
+            for more in range(1, SEEDS):
+                self._train(best[: FINALISTS - more], range(len(self.folds)), clock, more)
+        return self.choose()
+
+    def again(self, candidates: list[Candidate], clock: Clock) -> None:
+        """Train these on every fold, as far as time goes: the choice is made already."""
+        for fold in range(len(self.folds)):
+            self._train(candidates, [fold], clock)
+
+    def _first_folds(self) -> list[int]:
+        """So many folds that there are nodes enough to judge by."""
+        count, judges = 0, 0
+        while count < len(self.folds) and judges < ENOUGH:
+            judges += self.folds[count].val.numel()
+            count += 1
+        return list(range(count))
+
+    def _affordable(self, candidates: int, clock: Clock) -> int:
+        """On how many folds all candidates can be looked at in this time; one at least."""
+        taken = [run.seconds for run in self.trainer.outcomes]
+        if not taken:
+            return 1
+        cores = torch.get_num_threads() if self.prepared.device.type == "cpu" else 1
+        return max(1, int(clock.left() * cores * len(taken) / (sum(taken) * candidates)))
+
+    @staticmethod
+    def _with_plain(candidates: list[Candidate], plain: Candidate) -> list[Candidate]:
+        return candidates if any(each.alone for each in candidates) else [*candidates, plain]
+
+    def _train(
+        self, candidates: list[Candidate], folds: "list[int] | range", clock: Clock, more: int = 0, at_least: int = 0
+    ) -> None:
+        done = {each.job for each in self.trainer.outcomes}
+        jobs = [Job(each, fold, 100 * self.seed + 10 * more + fold) for each in candidates for fold in folds]
+        self.trainer.train([job for job in jobs if job not in done], clock, at_least)
+
+    def ranked(self, folds: list[int]) -> list[Candidate]:
+        """The candidates that have done these folds, the best first."""
+        done = self._by_candidate(folds)
+        target = self._judged(folds)
+        return sorted(done, key=lambda each: -merit(self._answer(done[each], folds), target))
+
+    def _judged(self, folds: list[int]) -> Tensor:
+        """The classes of these folds' judging nodes."""
+        return self.y[torch.cat([self.folds[fold].val for fold in folds])]
+
+    def _by_candidate(self, folds: list[int]) -> dict[Candidate, list[Outcome]]:
+        found: dict[Candidate, list[Outcome]] = {}
+        for outcome in self.trainer.outcomes:
+            found.setdefault(outcome.job.candidate, []).append(outcome)
+        return {each: runs for each, runs in found.items() if {run.job.fold for run in runs} >= set(folds)}
+
+    @staticmethod
+    def _answer(runs: list[Outcome], folds: list[int], partner: bool = False) -> Tensor:
+        """What a candidate says about the judging nodes of these folds, by its runs that did not learn from them."""
+        said = []
+        for fold in folds:
+            of_fold = [run.partner if partner else run.answer for run in runs if run.job.fold == fold]
+            said.append(torch.stack(of_fold).mean(0))
+        return torch.cat(said)
+
+    def _propagated(self, folds: list[int]) -> tuple[float, Tensor]:
+        """Label propagation on these folds, with the better α."""
+        target = self._judged(folds)
+        answers = {alpha: torch.cat([self._spread_from(fold, alpha) for fold in folds]) for alpha in ALPHAS}
+        alpha = max(answers, key=lambda each: merit(answers[each], target))
+        return alpha, answers[alpha]
+
+    def _spread_from(self, number: int, alpha: float) -> Tensor:
+        """What label propagation says about the judging nodes of a fold."""
+        if (number, alpha) not in self._spread:
+            fold = self.folds[number]
+            answer = self.prepared.spread(self.y, fold.train, self.prepared.num_classes, alpha)
+            self._spread[number, alpha] = answer[fold.val]
+        return self._spread[number, alpha]
+
+    def choose(self) -> Tuned:
+        """The mixture of what has been trained so far, judged on the folds that the best have done."""
+        folds = self._common_folds()
+        done = self._by_candidate(folds)
+        target = self._judged(folds)
+        names = list(done)
+        answers = [self._answer(done[each], folds) for each in names]
+        alpha, propagated = self._propagated(folds)
+        has_edges = self.prepared.data.edge_index.numel() > 0
+        weights = mixture([*answers, propagated] if has_edges else answers, target)
+        mixed = _mixed(weights, [*answers, propagated])
+        chosen = {each.name: weight for each, weight in zip(names, weights, strict=False) if weight > 0}
+        partners = {each: self._answer(runs, folds, partner=True) for each, runs in done.items() if each.cold}
+        partner = max(partners, key=lambda each: merit(partners[each], target))
+        plain = {each: answer for each, answer in zip(names, answers, strict=True) if each.alone}
+        best_plain = max(plain, key=lambda each: merit(plain[each], target))
+        heat = temperature(mixed, target)
+        return Tuned(
+            outcomes=[run for each in names if each.name in chosen for run in done[each]],
+            weights=chosen,
+            spread=(alpha, weights[-1] if has_edges else 0.0),
+            temperature=heat,
+            partner=partner.name,
+            partner_runs=done[partner],
+            partner_temperature=temperature(partners[partner], target),
+            seen=self._seen(),
+            validation={
+                "mixture": accuracy(tempered(mixed, heat), target),
+                "mlp": accuracy(plain[best_plain], target),
+                "label propagation": accuracy(propagated, target),
+            },
+            judged=target.numel(),
+            candidates={each.name: each for each in self._by_candidate([])},
+            plain_runs=done[best_plain],
+        )
+
+    def keep(self, tuned: Tuned) -> Tuned | None:
+        """The choice made elsewhere with this tuner's runs in its place, calibrated anew; None if runs are missing."""
+        runs = {each.name: found for each, found in self._by_candidate([]).items()}
+        if any(name not in runs for name in (*tuned.weights, tuned.partner)):
+            return None
+        folds = [
+            fold
+            for fold in range(len(self.folds))
+            if all(any(run.job.fold == fold for run in runs[name]) for name in (*tuned.weights, tuned.partner))
+        ]
+        heat, partner_heat = tuned.temperature, tuned.partner_temperature
+        if folds:
+            target = self._judged(folds)
+            alpha, weight = tuned.spread
+            answers = [self._answer(runs[name], folds) for name in tuned.weights]
+            if weight:
+                answers.append(torch.cat([self._spread_from(fold, alpha) for fold in folds]))
+            mixed = _mixed([*tuned.weights.values(), weight], answers)
+            heat = temperature(mixed, target)
+            partner_heat = temperature(self._answer(runs[tuned.partner], folds, partner=True), target)
+        return dataclasses.replace(
+            tuned,
+            outcomes=[run for name in tuned.weights for run in runs[name]],
+            partner_runs=runs[tuned.partner],
+            temperature=heat,
+            partner_temperature=partner_heat,
+        )
+
+    def _seen(self) -> dict[str, float]:
+        """Validation accuracy of every candidate on the folds it has done."""
+        found = {}
+        for each, runs in self._by_candidate([]).items():
+            folds = sorted({run.job.fold for run in runs})
+            found[each.name] = accuracy(self._answer(runs, folds), self._judged(folds))
+        return found
+
+    def _common_folds(self) -> list[int]:
+        """As many folds as a plain MLP has done and, if possible, another candidate too."""
+        for company in (2, 1):
+            for count in range(len(self.folds), 0, -1):
+                done = self._by_candidate(list(range(count)))
+                if len(done) >= company and any(each.alone for each in done):
+                    return list(range(count))
+        raise KeyboardInterrupt  # stopped before the first run had ended
+
+
+def _mixed(weights: list[float], answers: list[Tensor]) -> Tensor:
+    """Σ w p over as many answers as there are."""
+    return torch.stack([weight * answer for weight, answer in zip(weights, answers, strict=False)]).sum(0)

@@ -1,0 +1,48 @@
+"""Temperatures and mixtures."""
+
+import pytest
+import torch
+
+from graphpartner.fit.calibration import merit, mixture, temperature, tempered
+from graphpartner.fit.scores import calibration_error
+
+
+def drawn(n, sharpness, seed=0):
+    """Classes drawn from a softmax, and the same softmax made too sharp."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(n, 4, generator=generator)
+    y = torch.multinomial(logits.softmax(1), 1, generator=generator).squeeze(1)
+    return (sharpness * logits).softmax(1), y
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1.0, 3.0])
+def test_the_right_temperature_is_found(sharpness):
+    p, y = drawn(20_000, sharpness)
+    T = temperature(p, y)
+    assert pytest.approx(sharpness, rel=0.08) == T
+    honest = tempered(p, T)
+    assert calibration_error(honest.max(1).values, honest.argmax(1) == y) < 0.02
+
+
+def test_few_nodes_pull_towards_one():
+    p, y = drawn(4, 3.0)
+    assert 0.7 < temperature(p, y) < 2
+
+
+def test_tempered():
+    p = torch.tensor([[0.8, 0.2]])
+    torch.testing.assert_close(tempered(p, 1.0), p)
+    torch.testing.assert_close(tempered(p, 0.5), torch.tensor([[0.64, 0.04]]) / 0.68)
+
+
+def test_mixture_is_not_worse_than_its_best_part():
+    torch.manual_seed(0)
+    y = torch.randint(0, 3, (600,))
+    right = torch.nn.functional.one_hot(y, 3).float()
+    noisy = [(2 * right + 1.5 * torch.randn(600, 3)).softmax(1) for _ in range(3)]
+    useless = torch.full((600, 3), 1 / 3)
+    weights = mixture([*noisy, useless], y)
+    assert sum(weights) == pytest.approx(1)
+    assert weights[3] == 0
+    mixed = torch.stack([w * p for w, p in zip(weights, [*noisy, useless], strict=True)]).sum(0)
+    assert merit(mixed, y) > max(merit(p, y) for p in noisy) + 0.02

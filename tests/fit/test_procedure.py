@@ -1,0 +1,104 @@
+"""The whole procedure on graphs whose best answer is known."""
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from graphpartner.errors import InputError
+from graphpartner.fit import tuning
+from graphpartner.fit.candidates import Traits, candidates
+from graphpartner.fit.clock import Clock
+from graphpartner.fit.prepared import Prepared
+from graphpartner.fit.procedure import Fit
+from graphpartner.fit.splits import folds
+from graphpartner.fit.tuning import Tuner
+from graphpartner.graph.adjacency import simple_edges
+
+
+def planted(n, kind, seed=0):
+    """Three classes with weak features; edges within classes, from class c to c + 1, or anywhere."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    source = rng.integers(0, n, 4 * n)
+    wanted = {"within": y[source], "next": (y[source] + 1) % 3}.get(kind)
+    target = rng.integers(0, n, 4 * n)
+    if wanted is not None:
+        order = np.argsort(y, kind="stable")
+        start = np.searchsorted(y[order], wanted)
+        size = np.bincount(y, minlength=3)[wanted]
+        target = order[start + rng.integers(0, 10**6, 4 * n) % size]
+    x = (rng.normal(size=(n, 6)) + 0.9 * np.eye(3, 6)[y]).astype(np.float32)
+    edge_index = simple_edges(torch.from_numpy(np.stack([source, target])), n)
+    return Data(x=torch.from_numpy(x), edge_index=edge_index, y=torch.from_numpy(y), num_nodes=n)
+
+
+def fit(data, budget=5.0):
+    return Fit(data, ["a", "b", "c"], budget, device="cpu").run(list(range(data.num_nodes)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["within", "next", "anywhere"])
+def test_tuning_finds_what_the_edges_mean(kind, monkeypatch):
+    monkeypatch.setattr(tuning, "SEEDS", 1)
+    data = planted(600, kind)
+    tried = [
+        each for each in candidates(Traits(True, False, False, False)) if each.name in ("mlp", "shallow", "two-hops")
+    ]
+    tuner = Tuner(Prepared(data, 3, torch.device("cpu")), data.y, folds(data.y, torch.arange(400), 0, 3), 0)
+    tuned = tuner.tune(tried, Clock(600))
+    assert set(tuned.seen) == {"mlp", "shallow", "two-hops"}
+    gain = tuned.validation["mixture"] - tuned.validation["mlp"]
+    if kind == "within":
+        assert gain > 0.2
+    elif kind == "next":  # neighbours are of another class, but tell
+        assert gain > 0.1
+        assert tuned.weights["two-hops"] >= 0.4
+    else:  # the graph must not hurt
+        assert gain > -0.01
+        assert tuned.weights["mlp"] > 0.3
+    assert tuned.partner in ("mlp", "shallow")  # what can answer without an edge
+
+
+@pytest.mark.slow
+def test_held_out_estimate_agrees_with_hidden_nodes():
+    data = planted(900, "within")
+    truth = data.y.clone()
+    data.y[600:] = -1
+    model = fit(data)
+    accuracy = float((model.answer().both[600:].argmax(1) == truth[600:]).float().mean())
+    scores = model.about["scores"]
+    assert scores["nodes"] == 120
+    assert scores["low"] - 0.05 < accuracy <= 1
+    assert set(scores["rivals"]) == {"majority", "MLP", "label propagation"}
+    assert accuracy > scores["rivals"]["MLP"] + 0.2
+    assert any("graph helps" in sentence for sentence in model.about["decisions"])
+
+
+@pytest.mark.slow
+def test_few_labels_are_all_learned_from():
+    data = planted(300, "within")
+    data.y[30:] = -1
+    model = fit(data, 6.0)
+    assert model.learned.tolist() == list(range(30))
+    assert "cross-validation" in model.about["scores"]["how"]
+
+
+@pytest.mark.slow
+def test_a_split_of_ones_own_is_kept_and_test_labels_are_not_read():
+    data = planted(600, "within")
+    masks = torch.arange(600) % 3
+    data.train_mask, data.val_mask, data.test_mask = masks == 0, masks == 1, masks == 2
+    other = data.clone()
+    other.y[data.test_mask] = (other.y[data.test_mask] + 1) % 3
+    first, second = (fit(each, 3.0) for each in (data, other))
+    assert sorted(first.learned.tolist()) == (masks < 2).nonzero().squeeze(1).tolist()
+    assert first.about["scores"]["accuracy"] > 0.6
+    assert second.about["scores"]["accuracy"] < 0.4
+
+
+def test_one_class_is_refused():
+    data = planted(30, "within")
+    data.y[:] = 0
+    with pytest.raises(InputError, match="at least 2 classes"):
+        fit(data)
