@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from graphpartner.baselines.graph import Graph
 from graphpartner.baselines.model import Model, Weights
 from graphpartner.baselines.noise import Initial
-from graphpartner.baselines.table import BASELINES
+from graphpartner.baselines.table import SUPERVISED
 
 CPU = torch.device("cpu")
 
@@ -39,8 +39,8 @@ def plain_edges(data: Data) -> Tensor:
 
 def built(name: str, data: Data, seeds: list[int], **changes: Any) -> tuple[Model, Weights]:
     """A model and its initial weights."""
-    settings = BASELINES[name].Settings().replace(**({"features": "raw"} | changes))
-    model = BASELINES[name](Graph(data, settings.features, CPU), settings)
+    settings = SUPERVISED[name].Settings().replace(**({"features": "raw"} | changes))
+    model = SUPERVISED[name](Graph(data, settings.features, CPU), settings)
     return model, {key: weight.value for key, weight in model.weights(Initial(seeds, CPU)).items()}
 
 
