@@ -45,7 +45,7 @@ class Rates:
     """for starting a product"""
 
 
-RATES = {"cpu": Rates(8e-11, 1e-10, 2.5e-11, 5e-6), "cuda": Rates(3.8e-13, 2e-12, 4.5e-14, 4e-5)}
+RATES = {"cpu": Rates(8e-11, 1e-10, 2.5e-11, 5e-6), "cuda": Rates(3.8e-13, 2e-12, 4.5e-14, 8e-5)}
 
 
 @dataclass(frozen=True)
