@@ -19,7 +19,7 @@ from tests.train.toy import toy
 SMALL = {
     "mlp": {"hidden_channels": 8},
     "gcn": {"hidden_channels": 8, "layers": 3},
-    "gat": {"hidden_channels": 4, "heads": 2, "output_heads": 2},
+    "gat": {"hidden_channels": 8, "heads": 2, "output_heads": 2, "dropout": 0.3},
     "jknet": {"hidden_channels": 8},
     "jknet-dropedge": {"hidden_channels": 8},
     "appnp": {"hidden_channels": 8, "num_steps": 4},
