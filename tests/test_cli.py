@@ -88,7 +88,7 @@ WRONG = [  # the command, and what its sentence must say: what is wrong, what wo
     (["train", "citeseer", "--set", "epochs=1.5"], ["epochs = '1.5'", "a whole number"]),
     (["train", "citeseer", "--set", "score=dot"], ["score = 'dot'", "inner, cosine"]),
     (["train", "citeseer", "--set", "separate_dropout=maybe"], ["separate_dropout = 'maybe'", "true or false"]),
-    (["train", "citeseer", "--preset", "finest"], ["--preset finest", "paper, tuned or best"]),
+    (["train", "citeseer", "--preset", "finest"], ["--preset finest", "paper, tuned, views, distilled or best"]),
     (["train", "citeseer", "--device", "tpu"], ["--device tpu", "auto, cpu or cuda"]),
     (["train", "citeseer", "--seeds", "0"], ["--seeds 0", "1 or more"]),
     (["train", "citeseer", "--seeds", "many"], ["--seeds", "integer"]),

@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphpartner.cli.options import DataOption, output_folder
+
+if TYPE_CHECKING:
+    from graphpartner.bench.scale import Point
+    from graphpartner.bench.timing import Row
 
 
 def bench(
@@ -24,10 +28,16 @@ def bench(
     from graphpartner.report.terminal import progress, show
 
     folder = output_folder(file.parent) if file else None
+    measured: list[dict[str, Any]] = []
+
+    def keep(row: "Row | Point") -> None:
+        show(line(row))
+        measured.append(row.asdict())
+        if file:  # after every row, so that an interrupted suite loses one at most
+            content = {"suite": suite, "machine": machine(), "results": measured}
+            write_atomically(file, json.dumps(content, indent=1).encode())
+
     with progress(f"measuring {suite}") as tell:
-        measured = run_suite(suite, root, tell=lambda row: show(line(row)), progress=tell)
-    content = {"suite": suite, "machine": machine(), "results": [row.asdict() for row in measured]}
-    if file:
-        write_atomically(file, json.dumps(content, indent=1).encode())
+        run_suite(suite, root, tell=keep, progress=tell)
     if page and folder:
         write_page(folder, page)

@@ -28,7 +28,7 @@ def test_a_gpu_takes_many():
 
 
 def test_runs_that_differ_per_replica_share_a_call():
-    found = on_gpu(run(0, alpha=0.1, num_steps=2), run(0, alpha=0.0, num_steps=2), run(0, alpha=0.1, num_steps=4))
+    found = on_gpu(run(0, alpha=0.1, num_steps=2), run(0, alpha=0.0, num_steps=4), run(0, alpha=0.1, beta=0.9))
     assert [len(batch) for batch in batches(found, 2)] == [2, 1]
     others = on_gpu(run(0, method="gcn", alpha=0.1), run(0, method="gcn", alpha=0.2))
     assert [len(batch) for batch in batches(others, 2)] == [1, 1]
