@@ -67,6 +67,7 @@ def test_shell(line, tmp_path):
 def test_own_graph(tmp_path, monkeypatch):
     """The commands for files of one's own, on the files of the example."""
     lines = [line for language, code in BLOCKS if language == "text" for line in code.splitlines()]
+    lines = [line for line in lines if line.split()[1] in ("fit", "predict")]
     assert [line.split()[1] for line in lines] == ["fit", "predict", "predict"]
     runpy.run_path(str(REPOSITORY / "examples" / "own_csv.py"))["write_files"](tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -74,6 +75,18 @@ def test_own_graph(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "argv", [*line.split(), *(["--budget", "4s"] if " fit " in line else [])])
         main()
         assert (tmp_path / line.split("--out ")[1]).exists()
+
+
+LONG = [line for language, code in BLOCKS if language == "text" for line in code.splitlines() if "predict" not in line]
+
+
+@pytest.mark.parametrize("line", LONG)
+def test_commands_that_take_long_are_spelt_right(line, monkeypatch, capsys):
+    """An option that does not exist is refused before a device that does not."""
+    monkeypatch.setattr(sys, "argv", [*line.partition("#")[0].split(), "--device", "none"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "none" in capsys.readouterr().err
 
 
 @pytest.mark.slow

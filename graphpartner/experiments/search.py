@@ -135,7 +135,10 @@ def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> l
 
 def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> Found:
     """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best."""
-    whole = [trial for trial in finished(study) if trial.value is not None]
+    import optuna
+
+    # one that was spared its later splits has a value too: that of the first few
+    whole = [trial for trial in finished(study) if trial.state == optuna.trial.TrialState.COMPLETE]
     best = sorted(whole, key=lambda trial: -trial.value)[:FINALISTS]
     if not best:
         raise InputError("no configuration was judged: give the search more time")

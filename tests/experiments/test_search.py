@@ -1,0 +1,130 @@
+import copy
+
+import pytest
+import torch
+
+from graphpartner.errors import InputError
+from graphpartner.experiments.found import open_study, write_preset
+from graphpartner.experiments.search import finished, judge, quantile, search
+from graphpartner.experiments.space import FAMILIES, Between, Choice, space_of
+from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.train.presets import preset
+from graphpartner.train.settings import Settings
+from graphpartner.train.trainer import train
+from tests.train.toy import toy
+
+BASE = Settings(hidden_channels=8, epochs=8, threshold=0.3)
+SPACE = {"num_steps": Choice((1, 3)), "alpha": Between(0.1, 0.9), "lr": Between(0.001, 0.1, log=True)}
+
+
+def look(data, study, trials, **options):
+    return search(data, SPACE, study, trials=trials, splits=4, replicas=16, base=BASE, device="cpu", **options)
+
+
+def test_a_search_judges_groups_that_share_their_shape():
+    study = open_study("sqlite://", "toy")
+    reports = []
+    found = look(toy(), study, 12, progress=lambda done, total: reports.append((done, total)))
+    assert found.trials == len(finished(study)) == 12
+    for start in (0, 4, 8):
+        assert len({trial.params["num_steps"] for trial in study.trials[start : start + 4]}) == 1
+    whole = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    assert 3 <= len(whole) < 12  # the others were spared most of their splits
+    assert sorted(trial.value for trial in whole) == sorted(search for _, search, _ in found.finalists)
+    assert found.value == max(final for _, _, final in found.finalists)
+    assert {settings.epochs for settings, _, _ in found.finalists} == {8}
+    assert reports[0] == (0, 12)
+    assert reports[-1] == (12, 12)
+
+
+def test_test_labels_change_nothing():
+    data, other = toy(), toy()
+    other.y = torch.where(data.train_mask | data.val_mask, data.y, (data.y + 1) % 3)
+    one, two = (look(each, open_study("sqlite://", "toy"), 8) for each in (data, other))
+    assert one.settings == two.settings
+    assert one.value == two.value
+
+
+def test_a_second_call_goes_on(tmp_path):
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    assert look(toy(), open_study(address, "toy"), 4).trials == 4
+    again = open_study(address, "toy")
+    assert look(toy(), again, 8).trials == 8
+    assert look(toy(), open_study(address, "toy"), 8).trials == 8
+    assert [trial.number for trial in again.trials] == list(range(8))
+
+
+def test_it_begins_where_it_is_told_to():
+    study = open_study("sqlite://", "toy")
+    look(toy(), study, 8, starts=[BASE.replace(num_steps=3, alpha=0.25, lr=50.0)])
+    params = study.trials[0].params
+    assert (params["num_steps"], params["alpha"]) == (3, 0.25)
+    assert params["lr"] <= 0.1  # 50 is outside of the space, and left to the sampler
+
+
+def test_a_judgement_is_the_mean_validation_accuracy_of_single_runs():
+    data = toy()
+    data.train_mask = torch.stack([data.train_mask, data.val_mask])
+    data.val_mask = data.train_mask.flip(0)
+    settings = [BASE.replace(alpha=0.2), BASE.replace(alpha=0.7)]
+    for value, each in zip(judge(data, settings, "cpu"), settings, strict=True):
+        alone = []
+        for split in range(2):
+            one = copy.copy(data)
+            one.train_mask, one.val_mask = data.train_mask[split], data.val_mask[split]
+            alone.append(train(one, each, [split], "cpu").accuracy(one.val_mask).item())
+        assert value == pytest.approx(sum(alone) / 2, abs=1e-6)
+
+
+def test_no_time_is_an_error():
+    with pytest.raises(InputError, match="no configuration was judged"):
+        look(toy(), open_study("sqlite://", "toy"), 8, seconds=0)
+
+
+def test_an_address_that_is_none():
+    with pytest.raises(InputError, match="--storage nonsense: cannot be opened"):
+        open_study("nonsense", "toy")
+
+
+def test_three_tenths_go_through():
+    assert quantile([0.1 * value for value in range(10)]) == pytest.approx(0.7)
+    assert quantile([0.5]) == 0.5
+
+
+def test_the_preset_it_writes_can_be_trained(tmp_path):
+    found = look(toy(), open_study("sqlite://", "toy"), 4)
+    file = write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", 8)
+    read = preset(str(file))
+    assert (read.graph, read.family, read.saw_test) == ("cora", "tuned", False)
+    assert read.published == (86.0, 0.4)
+    assert read.settings.epochs == 1000
+    assert read.settings.alpha == pytest.approx(found.settings.alpha, rel=1e-3)
+    assert "4 configurations" in read.provenance
+    assert "no test label" in read.provenance
+    with pytest.raises(InputError, match="cannot be read"):
+        preset(str(tmp_path / "none.yaml"))
+    file.write_text("graph: cora")
+    with pytest.raises(InputError, match="no file that gpnn search wrote"):
+        preset(str(file))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("graph", CATALOGUE)
+def test_every_corner_of_every_space_is_a_setting(graph, family):
+    space = space_of(graph, family)
+    for corner in (0, -1):
+        values = {
+            name: each.values[corner] if isinstance(each, Choice) else (each.low, each.high)[corner]
+            for name, each in space.items()
+        }
+        settings = Settings(**values)
+        if family == "paper":
+            assert settings.views == 1
+            assert 0 < settings.beta < 1
+            kind = ("cosine", "neighbors", 48) if graph == "citeseer" else ("inner", "self", settings.num_steps)
+            assert (settings.score, settings.positives, settings.num_steps) == kind
+
+
+def test_an_unknown_family():
+    with pytest.raises(InputError, match="must be one of paper, tuned"):
+        space_of("cora", "finest")
