@@ -5,14 +5,13 @@ values but never in their pattern. Values lie in memory as [E, G], hidden states
 replicas × heads: so all G values of an edge, and all G rows of a node, are read in one go.
 """
 
-from functools import cache, cached_property
-from importlib.util import find_spec
-from types import ModuleType
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from graphpartner.compiled import compiled
 from graphpartner.graph.adjacency import csr
 from graphpartner.model.sparse import SparseMatrix
 
@@ -115,28 +114,14 @@ class _Softmax(torch.autograd.Function):
 
 def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Tensor) -> Tensor:
     """Row i of the result is Σ values[order[p]] H[col[p]] over the places p of row i; G by G, c columns each."""
-    if (compiled := kernels(H.device.type)) is not None:
-        return compiled.weighted_sum(crow, col, order, values, H)
+    if (loops := compiled(__name__, H.device.type)) is not None:
+        return loops.weighted_sum(crow, col, order, values, H)
     row = torch.repeat_interleave(torch.arange(H.shape[0], device=H.device), crow.diff(), output_size=col.numel())
     return torch.zeros_like(H).index_add_(0, row, values[order.long(), :, None] * H[col.long()])
 
 
 def dots(edges: Edges, G: Tensor, H: Tensor) -> Tensor:
     """⟨G[target], H[source]⟩ for every edge, [E, G]."""
-    if (compiled := kernels(H.device.type)) is not None:
-        return compiled.dots(edges.crow, edges.col, edges.row, G, H)
+    if (loops := compiled(__name__, H.device.type)) is not None:
+        return loops.dots(edges.crow, edges.col, edges.row, G, H)
     return (G[edges.target] * H[edges.source]).sum(-1)
-
-
-@cache
-def kernels(device: str) -> ModuleType | None:
-    """The module with the compiled loops for this type of device, or None where it is not installed."""
-    if device == "cpu" and find_spec("numba"):
-        from graphpartner.baselines import edges_numba
-
-        return edges_numba
-    if device == "cuda" and find_spec("triton"):
-        from graphpartner.baselines import edges_triton
-
-        return edges_triton
-    return None

@@ -8,6 +8,7 @@ from torch import Tensor
 from graphpartner.baselines.runs import BaselineRuns
 from graphpartner.experiments.graphs import Graph
 from graphpartner.graph.features import row_normalized
+from graphpartner.model.depths import to_depths
 from graphpartner.model.gpnn import Output, forward
 from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
@@ -36,8 +37,9 @@ def of_gpnn(runs: Runs, run: int, graph: Graph, wanted: frozenset[str]) -> Measu
         return {}
     settings, problem, edges = runs.settings[run], runs.problem, graph.data.edge_index
     with torch.no_grad():
-        weights = runs.weight1[run], runs.weight2[run]
-        out = Output(*(part.cpu() for part in forward(problem.X, *weights, problem.propagate, settings.alpha)))
+        weights = runs.weight1[run : run + 1], runs.weight2[run : run + 1]
+        propagate = to_depths(problem.propagate, [settings.num_steps])  # the runs beside it may have gone deeper
+        out = Output(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
     found: Measured = {}
     if wanted & GAPS:
         found["mad_gap"] = float(mad_gap_details(out.logits, graph.pairs).gap)
