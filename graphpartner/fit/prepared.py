@@ -16,7 +16,7 @@ from graphpartner.graph.features import row_normalized
 from graphpartner.model.hops import HopFeatures
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
-from graphpartner.train.problem import Problem, features
+from graphpartner.train.problem import SPARSE_BELOW, Problem, features
 from graphpartner.train.settings import Settings
 
 
@@ -70,7 +70,7 @@ class Prepared:
     def _features(self, form: str, links: bool) -> SparseMatrix | Tensor:
         x = row_normalized(self.data.x) if form == "row" else self.data.x
         n = x.shape[0]
-        if x.layout == torch.strided and not links and _density(x) >= 0.25:
+        if x.layout == torch.strided and not links and not is_sparse(x):
             return torch.cat([x, x.new_ones(n, 1)], 1).to(self.device)
         parts = [to_scipy(x.to_sparse_csr()), sparse.csr_array(torch.ones(n, 1).numpy())]
         if links:
@@ -123,4 +123,4 @@ def _density(x: Tensor) -> float:
 
 def is_sparse(x: Tensor) -> bool:
     """Whether few enough features are non-zero for sparse products."""
-    return _density(x) < 0.25
+    return _density(x) < SPARSE_BELOW["cpu"]
