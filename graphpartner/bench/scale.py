@@ -25,11 +25,11 @@ class Point:
     """One measurement of a curve.
 
     Attributes:
-        curve: what is varied: ``nodes``, ``steps`` or ``replicas`` (64 columns each).
+        curve: what is varied: ``nodes``, ``steps`` or ``replicas`` (64 columns each), or the kind of graph joined.
         value: its value.
-        work: nnz × l × columns of the propagation that was timed.
-        seconds: one pass forward and backward.
-        bytes: peak memory beyond the graph and H.
+        work: nnz × l × columns of the propagation that was timed; of a join, the entries of its result.
+        seconds: one pass forward and backward; of a join, the whole of it.
+        bytes: peak memory beyond what was given.
     """
 
     curve: str
@@ -55,20 +55,29 @@ def community_edges(num_nodes: int, degree: int = 10, community: int = 100, seed
 
 
 def measure(curve: str, value: int, device: str, nodes: int, steps: int, columns: int) -> Point:
-    """Time one propagation forward and backward, and its peak memory, in a process of its own."""
-    program = f"from graphpartner.bench.scale import one_pass; one_pass({nodes}, {steps}, {columns}, {device!r})"
+    """Time one propagation forward and backward, and its peak memory; on a CPU in a process of its own.
+
+    A process knows its highest memory only since it began; a GPU's allocator can be told to forget.
+    """
+    if device == "cuda":
+        nnz, seconds, peak = one_pass(nodes, steps, columns, device)
+        return Point(curve, value, float(nnz) * steps * columns, seconds, peak)
+    call = f"one_pass({nodes}, {steps}, {columns}, {device!r})"
+    program = f"from graphpartner.bench.scale import one_pass; print(*{call})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    nnz, seconds, peak = done.stdout.split()
-    return Point(curve, value, float(nnz) * steps * columns, float(seconds), int(peak))
+    found = done.stdout.split()
+    return Point(curve, value, float(found[0]) * steps * columns, float(found[1]), int(found[2]))
 
 
-def one_pass(nodes: int, steps: int, columns: int, device: str) -> None:
-    """Print nnz, seconds and bytes of one propagation, forward and backward, after a warm-up."""
+def one_pass(nodes: int, steps: int, columns: int, device: str) -> tuple[int, float, int]:
+    """nnz, seconds and bytes of one propagation, forward and backward, after a warm-up."""
     place = torch.device(device)
     A = normalized_adjacency(community_edges(nodes), nodes).to(place)
     propagate = Propagation(A, steps, plan="steps")
     propagate.steps_matrix.transpose  # noqa: B018  # stored once, before the clock starts
     H = torch.rand(nodes, columns, device=place, requires_grad=True)
+    if place.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(place)
     before = _peak(place)
     times = []
     for _ in range(3):
@@ -77,7 +86,7 @@ def one_pass(nodes: int, steps: int, columns: int, device: str) -> None:
         propagate(H).sum().backward()
         synchronize(place)
         times.append(time.perf_counter() - start)
-    print(propagate.matrix.nnz, min(times), _peak(place) - before)
+    return propagate.matrix.nnz, min(times), _peak(place) - before
 
 
 def _peak(device: torch.device) -> int:

@@ -8,6 +8,7 @@ import torch
 
 from graphpartner.bench.join import join_rows
 from graphpartner.bench.scale import Point, scale_points
+from graphpartner.bench.scale_join import join_points
 from graphpartner.bench.timing import Row
 from graphpartner.bench.training import cpu_rows, cuda_rows
 from graphpartner.errors import InputError
@@ -33,7 +34,9 @@ def run_suite(
     if suite == "cuda" and not torch.cuda.is_available():
         raise InputError("--suite cuda: no GPU was found; use cpu, join or scale")
     if suite == "scale":
-        claims: list[Callable[[], Row | Point]] = list(scale_points("cuda" if torch.cuda.is_available() else "cpu"))
+        on_gpu = torch.cuda.is_available()
+        claims: list[Callable[[], Row | Point]] = list(scale_points("cuda" if on_gpu else "cpu"))
+        claims += [] if on_gpu else join_points()
     else:
         claims = list({"cpu": cpu_rows, "cuda": cuda_rows, "join": join_rows}[suite](root))
     measured: list[Row | Point] = []

@@ -17,6 +17,11 @@ SUITE_TITLES = {
 
 def line(measured: Row | Point) -> str:
     """One result for a terminal."""
+    if isinstance(measured, Point) and measured.curve.startswith("join"):
+        return (
+            f"{measured.curve}, {measured.value:,} nodes: {_time(measured.seconds)}, {measured.work:,.0f} entries, "
+            f"{measured.bytes / 1e6:,.0f} MB"
+        )
     if isinstance(measured, Point):
         unit = measured.seconds / measured.work * 1e9
         return (
@@ -46,9 +51,13 @@ def write_page(folder: Path, page: Path) -> None:
         parts.append(f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`")
         if content["suite"] == "scale":
             plot = page.parent / "figures" / f"{path.stem}.svg"
-            draw_scale(content["results"], plot)
+            joins = [point for point in content["results"] if point["curve"].startswith("join")]
+            others = [point for point in content["results"] if point not in joins]
+            draw_scale(others, joins, plot)
             parts.append(f"![time and memory over size](figures/{plot.name})")
-            parts.append(_scale_table(content["results"]))
+            parts.append(_scale_table(others))
+            if joins:
+                parts.append(_join_table(joins))
         else:
             parts.append(_markdown([Row(**row) for row in content["results"]]))
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -99,14 +108,24 @@ def _scale_table(points: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def draw_scale(points: list[dict[str, Any]], path: Path) -> None:
-    """Seconds over the work to be done, beside the straight line of theory, and memory over steps and replicas."""
+def _join_table(points: list[dict[str, Any]]) -> str:
+    lines = ["| graph | nodes | seconds | entries | extra memory |", "|---|--:|--:|--:|--:|"]
+    for point in points:
+        cells = f"{point['value']:,} | {point['seconds']:.3g} | {point['work']:,.0f} | {point['bytes'] / 1e6:,.0f} MB"
+        lines.append(f"| {point['curve']} | {cells} |")
+    return "\n".join(lines)
+
+
+def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: Path) -> None:
+    """Seconds over the work to be done, beside the straight line of theory; memory over steps and replicas; joins."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    count = 3 if joins else 2
+    figure, panels = plt.subplots(1, count, figsize=(4.5 * count, 3.6), layout="constrained")
+    left, right = panels[:2]
     for curve in ("nodes", "steps", "replicas"):
         own = [point for point in points if point["curve"] == curve]
         left.loglog([point["work"] for point in own], [point["seconds"] for point in own], "o-", label=f"more {curve}")
@@ -121,7 +140,14 @@ def draw_scale(points: list[dict[str, Any]], path: Path) -> None:
         scaled = [point["value"] / first for point in own]
         right.plot(scaled, [point["bytes"] / 1e6 for point in own], "o-", label=f"{curve}, from {first}")
     right.set(xlabel="times as many", ylabel="extra memory, MB", title="Memory at 100,000 nodes", ylim=(0, None))
-    for axes in (left, right):
+    for curve in dict.fromkeys(point["curve"] for point in joins):
+        own = [point for point in joins if point["curve"] == curve]
+        panels[2].loglog(
+            [point["value"] for point in own], [point["seconds"] for point in own], "o-", label=curve.partition(", ")[2]
+        )
+    if joins:
+        panels[2].set(xlabel="nodes, ten edges each", ylabel="seconds", title="The k-hop cosine join")
+    for axes in panels:
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)

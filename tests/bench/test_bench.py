@@ -10,6 +10,7 @@ from graphpartner.bench.join import scipy_join
 from graphpartner.bench.peers import peer_epoch
 from graphpartner.bench.plain import PlainGPNN
 from graphpartner.bench.scale import community_edges, measure
+from graphpartner.bench.scale_join import SIZES, measure_join, power_law_edges
 from graphpartner.bench.suites import run_suite
 from graphpartner.bench.timing import Row, seconds_each
 from graphpartner.bench.training import Engine, bench_settings, same_accuracy
@@ -133,6 +134,19 @@ def test_scale_points_grow_with_the_work():
     assert 8 / 3 < growth < 8 * 3
 
 
+def test_join_points_are_of_the_same_graph_in_any_order():
+    ordered, shuffled, bounded = (measure_join(graph, 2_000) for graph in SIZES)
+    assert ordered.work == shuffled.work > 3 * 2_000  # entries, self pairs among them
+    assert 2_000 < bounded.work <= 11 * 2_000
+    assert all(each.seconds > 0 and each.bytes >= 0 for each in (ordered, shuffled, bounded))
+
+
+def test_power_law_edges_have_a_heavy_tail():
+    degrees = torch.bincount(power_law_edges(5_000)[0], minlength=5_000)
+    assert degrees.sum() == 50_000
+    assert degrees.max() > 50 * degrees.float().median()
+
+
 def test_wrong_suite():
     with pytest.raises(InputError, match="--suite gpu: must be one of cpu, cuda, join, scale"):
         run_suite("gpu")
@@ -147,10 +161,12 @@ def test_page_from_results(tmp_path):
         for curve in ("nodes", "steps", "replicas")
         for value in (1, 2)
     ]
+    points.append({"curve": "join, in order", "value": 1000, "work": 5000.0, "seconds": 0.25, "bytes": 2_000_000})
     (tmp_path / "bench-scale.json").write_text(json.dumps({"suite": "scale", "machine": machine, "results": points}))
     write_page(tmp_path, tmp_path / "docs" / "performance.md")
     text = (tmp_path / "docs" / "performance.md").read_text()
     assert "| a claim | cora | 2 ms | 100 ms | **50.0×** | 20× | 1 ms (2×) | yes | a note |" in text
+    assert "| join, in order | 1,000 | 0.25 | 5,000 | 2 MB |" in text
     assert "10.0× (below the bar)" in text
     assert "a chip, 2 threads" in text
     assert (tmp_path / "docs" / "figures" / "bench-scale.svg").stat().st_size > 1000
