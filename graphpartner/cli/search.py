@@ -20,8 +20,11 @@ def search(
     begin_at: Annotated[
         list[str] | None, typer.Option(help="presets to begin at, e.g. cora/tuned or a file", metavar="PRESET")
     ] = None,
+    hold: Annotated[
+        str | None, typer.Option(help="hold this preset and search what the family adds to it", metavar="PRESET")
+    ] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="hold a setting, e.g. --set num_steps=10", metavar="KEY=VALUE")
+        list[str] | None, typer.Option("--set", help="hold a setting too, e.g. num_steps=10", metavar="KEY=VALUE")
     ] = None,
     storage: Annotated[
         str | None, typer.Option(help="an Optuna storage address, else a SQLite file in DIR", metavar="ADDRESS")
@@ -47,8 +50,8 @@ def search(
         if value < 1:
             raise InputError(f"--{option} {value}: must be 1 or more")
     held = parsed(changes)
-    base = Settings(epochs=epochs).replace(**held)
-    space = {name: each for name, each in space_of(graph, family).items() if name not in held}
+    base = (preset(hold).settings if hold else Settings()).replace(epochs=epochs, **held)
+    space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held}
     place = pick_device(device)
     folder = output_folder(out)
     starts = [preset(name).settings for name in begin_at or []]
@@ -70,11 +73,11 @@ def search(
             progress=tell,
         )
     drawn = (
-        "random splits"
+        "random splits (classes weighted by estimated frequencies)"
         if data.get("train_mask") is None
         else "splits (half the public one, half its training and validation nodes drawn anew)"
     )
-    file = write_preset(folder, graph, family, found, splits, drawn, epochs)
+    file = write_preset(folder, graph, family, found, splits, drawn, hold)
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
     show(
         facts(

@@ -29,14 +29,17 @@ def open_study(storage: str, name: str) -> "optuna.Study":
         raise InputError(f"--storage {storage}: cannot be opened ({error}); give an address Optuna knows") from None
 
 
-def write_preset(folder: Path, graph: str, family: str, found: Found, splits: int, drawn: str, epochs: int) -> Path:
+def write_preset(
+    folder: Path, graph: str, family: str, found: Found, splits: int, drawn: str, held: str | None = None
+) -> Path:
     """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten."""
     import yaml
 
+    command = f"gpnn search {graph} --family {family}" + (f" --hold {held}" if held else "")
     provenance = (
-        f"gpnn search {graph} --family {family}: best of {found.trials} configurations by mean validation accuracy "
-        f"over {splits} {drawn}, {len(found.finalists)} finalists judged again on {2 * splits} others "
-        f"({100 * found.value:.2f} %); no test label was looked at"
+        f"{command}: best of {found.trials} configurations by mean validation accuracy over {splits} {drawn}, "
+        f"{len(found.finalists)} finalists judged again on {2 * splits} others ({100 * found.value:.2f} %); "
+        "no test label was looked at"
     )
     content = {
         "graph": graph,

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.experiments.development import development
+from graphpartner.experiments.frequencies import class_frequencies, weighted_accuracy
 from graphpartner.experiments.space import Choice, Space
 from graphpartner.progress import Progress, silent
 from graphpartner.train.settings import PER_REPLICA, Settings
@@ -58,6 +59,9 @@ def search(
 ) -> Found:
     """Look for the settings with the highest mean validation accuracy over development splits.
 
+    Where validation nodes were drawn class by class, accuracies of the classes are weighted by the frequencies that
+    :mod:`graphpartner.experiments.frequencies` estimates, once for a study.
+
     Configurations are asked for in groups that share what changes the shape of the work, so that a group times its
     splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on the
     first few are spared the others.
@@ -77,6 +81,8 @@ def search(
     """
     base = base or Settings()
     seen = development(data, splits)
+    if data.get("train_mask") is None:
+        seen.class_weights = _class_weights(study, seen, starts[0] if starts else base, device)
     group = max(1, replicas // splits)
     begun = time.monotonic()
     waiting = [] if finished(study) else list(starts)
@@ -88,6 +94,14 @@ def search(
         _race(study, [(trial, base.replace(**each)) for trial, each in asked], seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
+
+
+def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device: str | torch.device) -> torch.Tensor:
+    """Estimated class frequencies [C]; those of a study that goes on are the ones it began with."""
+    if "class_weights" not in study.user_attrs:
+        runs = train(seen, settings, list(range(seen.train_mask.shape[0])), device)
+        study.set_user_attr("class_weights", class_frequencies(runs, seen).tolist())
+    return torch.tensor(study.user_attrs["class_weights"])
 
 
 def _race(
@@ -130,7 +144,13 @@ def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> l
     batch.train_mask, batch.val_mask = (mask.repeat(len(settings), 1) for mask in (seen.train_mask, seen.val_mask))
     each = [one for one in settings for _ in range(splits)]
     runs = train(batch, each, list(range(splits)) * len(settings), device)
-    return runs.accuracy(batch.val_mask).reshape(len(settings), splits).mean(1).tolist()
+    weights = seen.get("class_weights")
+    accuracy = (
+        runs.accuracy(batch.val_mask)
+        if weights is None
+        else weighted_accuracy(runs.logits.argmax(-1), batch.y, batch.val_mask, weights)
+    )
+    return accuracy.reshape(len(settings), splits).mean(1).tolist()
 
 
 def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> Found:
@@ -143,6 +163,8 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     if not best:
         raise InputError("no configuration was judged: give the search more time")
     seen = development(data, 2 * splits, first=splits)
+    if "class_weights" in study.user_attrs:
+        seen.class_weights = torch.tensor(study.user_attrs["class_weights"])
     judged = []
     for trial in best:
         settings = base.replace(**trial.params)

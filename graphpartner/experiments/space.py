@@ -40,7 +40,7 @@ OWN: Space = {
     "lambda_rt": Between(0.01, 3.0, log=True),
     "lambda_cs": Between(0.03, 5.0, log=True),
     "margin": Between(0.3, 1.5),
-    "lr": Between(0.002, 0.1, log=True),
+    "lr": Between(0.002, 0.2, log=True),
     "decay1": Between(1e-5, 0.05, log=True),
     "decay2": Between(1e-6, 0.05, log=True),
 }
@@ -62,6 +62,11 @@ VIEWS: Space = {
     "prior_temperature": Between(0.2, 1.2),
 }
 DISTILLED: Space = {"teachers": Choice((4,)), "lambda_distill": Between(0.05, 5.0, log=True)}
+# What a family adds to settings that are held
+ADDED: dict[str, Space] = {
+    "views": VIEWS,
+    "distilled": {**DISTILLED, "prior_temperature": VIEWS["prior_temperature"]},
+}
 
 # The paper says of CiteSeer that it takes 48 steps, cosine scores and neighbour positives.
 PAPER_ON: dict[str, Space] = {
@@ -79,9 +84,13 @@ FAMILIES: dict[str, Space] = {
 }
 
 
-def space_of(graph: str, family: str) -> Space:
-    """The space of one family of presets on one graph."""
+def space_of(graph: str, family: str, held: bool = False) -> Space:
+    """The space of one family of presets on one graph; of what it adds alone where settings are ``held``."""
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: must be one of {', '.join(FAMILIES)}")
+    if held:
+        if family not in ADDED:
+            raise InputError(f"family = {family!r} adds nothing to settings that are held: {', '.join(ADDED)} do")
+        return ADDED[family]
     own = PAPER_ON.get(graph, {}) if family == "paper" else AMAZON if graph.startswith("amazon") else {}
     return FAMILIES[family] | own

@@ -6,7 +6,7 @@ import torch
 from graphpartner.errors import InputError
 from graphpartner.experiments.found import open_study, write_preset
 from graphpartner.experiments.search import finished, judge, quantile, search
-from graphpartner.experiments.space import FAMILIES, Between, Choice, space_of
+from graphpartner.experiments.space import FAMILIES, VIEWS, Between, Choice, space_of
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.train.presets import preset
 from graphpartner.train.settings import Settings
@@ -93,13 +93,14 @@ def test_three_tenths_go_through():
 
 def test_the_preset_it_writes_can_be_trained(tmp_path):
     found = look(toy(), open_study("sqlite://", "toy"), 4)
-    file = write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", 8)
+    file = write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", "cora/tuned")
     read = preset(str(file))
     assert (read.graph, read.family, read.saw_test) == ("cora", "tuned", False)
     assert read.published == (86.0, 0.4)
     assert read.settings.epochs == 1000
     assert read.settings.alpha == pytest.approx(found.settings.alpha, rel=1e-3)
     assert "4 configurations" in read.provenance
+    assert "--hold cora/tuned" in read.provenance
     assert "no test label" in read.provenance
     with pytest.raises(InputError, match="cannot be read"):
         preset(str(tmp_path / "none.yaml"))
@@ -128,3 +129,22 @@ def test_every_corner_of_every_space_is_a_setting(graph, family):
 def test_an_unknown_family():
     with pytest.raises(InputError, match="must be one of paper, tuned"):
         space_of("cora", "finest")
+
+
+def test_what_a_family_adds_to_settings_that_are_held():
+    assert set(space_of("cora", "distilled", held=True)) == {"teachers", "lambda_distill", "prior_temperature"}
+    assert set(space_of("cora", "views", held=True)) == set(VIEWS)
+    with pytest.raises(InputError, match="'tuned' adds nothing"):
+        space_of("cora", "tuned", held=True)
+
+
+def test_without_a_public_split_classes_count_as_often_as_they_are(tmp_path):
+    data = toy(n=200)
+    del data.train_mask, data.val_mask, data.test_mask
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    study = open_study(address, "toy")
+    look(data, study, 4)
+    weights = study.user_attrs["class_weights"]
+    assert sum(weights) == pytest.approx(1)
+    look(data, open_study(address, "toy"), 8)
+    assert open_study(address, "toy").user_attrs["class_weights"] == weights

@@ -1,0 +1,40 @@
+"""How frequent is each class among all nodes, where validation nodes were drawn class by class?
+
+Accuracy over such nodes gives every class the same weight, test accuracy does not, and a search that goes by the one
+does not find the best of the other. No test label is needed to mend that.
+"""
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.train.runs import Runs
+
+ROUNDS = 200  # of expectation and maximisation
+
+
+def class_frequencies(runs: Runs, seen: Data) -> Tensor:
+    """π, [C], by maximum likelihood: answers to all nodes come out as q_j = Σ_c P(j | c) π_c.
+
+    P(j | c), how often a node of class c is taken for class j, is counted on validation nodes, over all runs together;
+    q_j, how often the answer is j, over the nodes that no run has learned from. (Saerens, Latinne and Decaestecker,
+    2002; here with answers instead of probabilities, which may be too sure or not sure enough.)
+    """
+    answers, C = runs.logits.argmax(-1), runs.logits.shape[-1]
+    of_run, node = seen.val_mask.nonzero(as_tuple=True)
+    taken = torch.bincount(C * seen.y[node] + answers[of_run, node], minlength=C * C).reshape(C, C).double()
+    mistaken = (taken + 1 / C) / (taken.sum(1, keepdim=True) + 1)  # no answer is impossible
+    others = ~seen.train_mask
+    q = torch.bincount(answers[others], minlength=C).double() / others.sum()
+    pi = torch.full((C,), 1 / C, dtype=torch.float64)
+    for _ in range(ROUNDS):
+        joint = mistaken * pi[:, None]
+        pi = (joint / joint.sum(0) * q).sum(1)
+    return pi
+
+
+def weighted_accuracy(answers: Tensor, y: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    """Σ_c w_c · accuracy on class c, [R], of answers [R, n] under a mask [R, n] that holds nodes of every class."""
+    right = (answers == y) & mask
+    each = [(right & (y == c)).sum(-1) / (mask & (y == c)).sum(-1) for c in range(len(weights))]
+    return torch.stack(each, -1).double() @ weights.double()
