@@ -18,7 +18,8 @@ def search(
     replicas: Annotated[int, typer.Option(help="about how many runs make a batch")] = 96,
     epochs: Annotated[int, typer.Option(help="at most so many epochs a run while searching")] = 500,
     begin_at: Annotated[
-        list[str] | None, typer.Option(help="presets to begin at, e.g. cora/tuned or a file", metavar="PRESET")
+        list[str] | None,
+        typer.Option(help="presets to begin at; the first gives the rest", metavar="PRESET"),
     ] = None,
     hold: Annotated[
         str | None, typer.Option(help="hold this preset and search what the family adds to it", metavar="PRESET")
@@ -36,7 +37,7 @@ def search(
     """Search settings by validation accuracy; no test label is looked at. A second call goes on where this one ends."""
     from graphpartner.experiments.found import open_study, write_preset
     from graphpartner.experiments.search import search as look
-    from graphpartner.experiments.space import FAMILIES, space_of
+    from graphpartner.experiments.space import FAMILIES, only, space_of
     from graphpartner.graph.catalogue import find_entry
     from graphpartner.graph.datasets import load_dataset
     from graphpartner.report.terminal import facts, notes, progress, show
@@ -50,11 +51,12 @@ def search(
         if value < 1:
             raise InputError(f"--{option} {value}: must be 1 or more")
     held = parsed(changes)
-    base = (preset(hold).settings if hold else Settings()).replace(epochs=epochs, **held)
+    starts = [preset(name).settings for name in begin_at or []]
+    rest = preset(hold).settings if hold else starts[0] if starts else Settings()
+    base = only(family, rest).replace(epochs=epochs, **held)
     space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held}
     place = pick_device(device)
     folder = output_folder(out)
-    starts = [preset(name).settings for name in begin_at or []]
     data = load_dataset(graph, root)
     study = open_study(storage or f"sqlite:///{folder / 'studies.db'}", f"{graph}-{family}")
     notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")

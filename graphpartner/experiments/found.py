@@ -12,7 +12,7 @@ from graphpartner.train.settings import Settings
 if TYPE_CHECKING:
     import optuna
 
-STARTUP = 48  # trials drawn at random before the sampler learns from them
+STARTUP = 32  # trials drawn at random before the sampler learns from them
 
 
 def open_study(storage: str, name: str) -> "optuna.Study":

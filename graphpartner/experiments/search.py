@@ -63,8 +63,8 @@ def search(
     :mod:`graphpartner.experiments.frequencies` estimates, once for a study.
 
     Configurations are asked for in groups that share what changes the shape of the work, so that a group times its
-    splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on the
-    first few are spared the others.
+    first splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on
+    the first few are spared the others.
 
     Args:
         data: a graph as loaded; only :func:`development` of it is used.
@@ -74,16 +74,16 @@ def search(
         seconds: begin no group after so many seconds.
         splits: development splits a configuration is judged on.
         replicas: about how many runs make a batch.
-        base: what the space does not name.
+        base: what the space does not name; by default the first start.
         starts: where to begin; they may seed a search, whatever they come from, and must win it like any other.
         device: as in :func:`graphpartner.train`.
         progress: called with (trials done, trials in all).
     """
-    base = base or Settings()
+    base = base or (starts[0] if starts else Settings())
     seen = development(data, splits)
     if data.get("train_mask") is None:
         seen.class_weights = _class_weights(study, seen, starts[0] if starts else base, device)
-    group = max(1, replicas // splits)
+    group = max(1, replicas // heat(splits))
     begun = time.monotonic()
     waiting = [] if finished(study) else list(starts)
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
@@ -111,19 +111,24 @@ def _race(
     import optuna
 
     splits = seen.train_mask.shape[0]
-    heat = max(1, splits // 4)
-    early = judge(_splits(seen, slice(0, heat)), [settings for _, settings in runners], device)
+    few = heat(splits)
+    early = judge(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
     for (trial, _), value in zip(runners, early, strict=True):
-        trial.report(value, heat)
-    bar = quantile([t.intermediate_values[heat] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
+        trial.report(value, few)
+    bar = quantile([t.intermediate_values[few] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
     through = [runner for runner, value in zip(runners, early, strict=True) if value >= bar]
-    late = judge(_splits(seen, slice(heat, None)), [settings for _, settings in through], device) if through else []
+    late = judge(_splits(seen, slice(few, None)), [settings for _, settings in through], device) if through else []
     values = {trial.number: value for (trial, _), value in zip(through, late, strict=True)}
     for (trial, _), value in zip(runners, early, strict=True):
         if trial.number in values:
-            study.tell(trial, (heat * value + (splits - heat) * values[trial.number]) / splits)
+            study.tell(trial, (few * value + (splits - few) * values[trial.number]) / splits)
         else:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+
+def heat(splits: int) -> int:
+    """How many splits a configuration is seen on before it is known whether it goes on."""
+    return max(1, splits // 4)
 
 
 def quantile(values: list[float]) -> float:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from graphpartner.errors import InputError
+from graphpartner.train.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,8 @@ Space = dict[str, Choice | Between]
 # The same for all replicas of a batch, since it changes the shape of the work
 SHARED: Space = {
     "num_steps": Choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)),
-    "threshold": Choice((0.3, 0.4, 0.5)),
     "features": Choice(("raw", "row")),
-    "hidden_channels": Choice((64, 128)),
     "num_negatives": Choice((1, 5, 20)),
-    "separate_dropout": Choice((False, True)),
 }
 # May differ from replica to replica
 OWN: Space = {
@@ -38,11 +36,11 @@ OWN: Space = {
     "input_dropout": Between(0.0, 0.85),
     "dropout": Between(0.0, 0.85),
     "lambda_rt": Between(0.01, 3.0, log=True),
-    "lambda_cs": Between(0.03, 5.0, log=True),
+    "lambda_cs": Between(0.005, 5.0, log=True),
     "margin": Between(0.3, 1.5),
-    "lr": Between(0.002, 0.2, log=True),
-    "decay1": Between(1e-5, 0.05, log=True),
-    "decay2": Between(1e-6, 0.05, log=True),
+    "lr": Between(0.001, 0.2, log=True),
+    "decay1": Between(1e-6, 0.05, log=True),
+    "decay2": Between(1e-7, 0.05, log=True),
 }
 PAPER: Space = {
     "beta": Choice((0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)),
@@ -82,6 +80,12 @@ FAMILIES: dict[str, Space] = {
     "views": {**SHARED, **OWN, **TUNED, **VIEWS},
     "distilled": {**SHARED, **OWN, **TUNED, **VIEWS, **DISTILLED},
 }
+
+
+def only(family: str, settings: Settings) -> Settings:
+    """These settings without what goes beyond a family."""
+    beyond = ({**VIEWS, **DISTILLED}).keys() - FAMILIES[family].keys()
+    return settings.replace(**{name: getattr(Settings(), name) for name in beyond})
 
 
 def space_of(graph: str, family: str, held: bool = False) -> Space:

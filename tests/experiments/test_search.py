@@ -6,7 +6,7 @@ import torch
 from graphpartner.errors import InputError
 from graphpartner.experiments.found import open_study, write_preset
 from graphpartner.experiments.search import finished, judge, quantile, search
-from graphpartner.experiments.space import FAMILIES, VIEWS, Between, Choice, space_of
+from graphpartner.experiments.space import FAMILIES, VIEWS, Between, Choice, only, space_of
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.train.presets import preset
 from graphpartner.train.settings import Settings
@@ -18,7 +18,7 @@ SPACE = {"num_steps": Choice((1, 3)), "alpha": Between(0.1, 0.9), "lr": Between(
 
 
 def look(data, study, trials, **options):
-    return search(data, SPACE, study, trials=trials, splits=4, replicas=16, base=BASE, device="cpu", **options)
+    return search(data, SPACE, study, trials=trials, splits=4, replicas=4, base=BASE, device="cpu", **options)
 
 
 def test_a_search_judges_groups_that_share_their_shape():
@@ -148,3 +148,10 @@ def test_without_a_public_split_classes_count_as_often_as_they_are(tmp_path):
     assert sum(weights) == pytest.approx(1)
     look(data, open_study(address, "toy"), 8)
     assert open_study(address, "toy").user_attrs["class_weights"] == weights
+
+
+def test_a_family_takes_from_a_start_only_what_is_its_own():
+    start = Settings(views=2, lambda_views=1.0, teachers=4, prior_temperature=0.5, alpha=0.3)
+    assert only("tuned", start) == Settings(alpha=0.3)
+    assert only("views", start) == start.replace(teachers=0)
+    assert only("distilled", start) == start
