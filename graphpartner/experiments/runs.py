@@ -87,7 +87,6 @@ def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
     for group in sorted(groups.values(), key=lambda group: list(CATALOGUE).index(group[0].graph)):
         first = group[0]
         size = threads if first.device == "cpu" else REPLICAS_ON_GPU
-        size = max(size, int(first.settings.get("teachers") or 0))  # a call trains its teachers once
         size = {"alone": 1, "together": len(group)}.get(first.timing, max(1, size // first.members))
         yield from (group[start : start + size] for start in range(0, len(group), size))
 

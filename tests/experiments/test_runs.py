@@ -18,10 +18,6 @@ def test_as_many_as_there_are_cores():
     assert seeds(batches([run(seed) for seed in range(5)], 2)) == [[0, 1], [2, 3], [4]]
 
 
-def test_runs_that_share_teachers_are_not_fewer_than_these():
-    assert [len(batch) for batch in batches([run(seed, teachers=4) for seed in range(6)], 2)] == [4, 2]
-
-
 def test_a_gpu_takes_many():
     many = on_gpu(*(run(seed) for seed in range(REPLICAS_ON_GPU + 1)))
     assert [len(batch) for batch in batches(many, 2)] == [REPLICAS_ON_GPU, 1]
