@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.baselines.label_propagation import ALPHAS
-from graphpartner.fit.calibration import cooling, merit, mixture, temperature
+from graphpartner.fit.calibration import class_shift, cooling, merit, mixture, temperature, tempered
 from graphpartner.fit.candidates import Candidate
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.prepared import Prepared
@@ -31,6 +31,7 @@ class Tuned:
         weights: what each candidate's say weighs, by name.
         spread: α of label propagation and the weight of its say; 0 where it has none.
         temperature: of the mixture of runs of all folds.
+        shift: of every class of the mixture, [C].
         cooling: that temperature relative to one fold's.
         partner: the name of the candidate whose MLP partner answers for nodes without edges.
         partner_runs: its runs.
@@ -47,6 +48,7 @@ class Tuned:
     weights: dict[str, float]
     spread: tuple[float, float]
     temperature: float
+    shift: Tensor
     cooling: float
     partner: str
     partner_runs: list[Outcome]
@@ -97,9 +99,10 @@ class Tuner:
         return self.choose()
 
     def again(self, candidates: list[Candidate], clock: Clock) -> None:
-        """Train these on every fold, as far as time goes: the choice is made already."""
-        for fold in range(len(self.folds)):
-            self._train(candidates, [fold], clock)
+        """Train these on every fold, as often and as far as time goes: the choice is made already."""
+        for more in range(SEEDS):
+            for fold in range(len(self.folds)):
+                self._train(candidates, [fold], clock, more)
 
     def _first_folds(self) -> list[int]:
         """So many folds that there are nodes enough to judge by."""
@@ -210,6 +213,7 @@ class Tuner:
             weights=chosen,
             spread=spread,
             temperature=heat * cold,
+            shift=class_shift(tempered(mixed, heat), target),
             cooling=cold,
             partner=partner.name,
             partner_runs=done[partner],
@@ -236,7 +240,7 @@ class Tuner:
             for fold in range(len(self.folds))
             if all(any(run.job.fold == fold for run in runs[name]) for name in (*tuned.weights, tuned.partner))
         ]
-        heat, partner_heat = tuned.temperature, tuned.partner_temperature
+        heat, partner_heat, shift = tuned.temperature, tuned.partner_temperature, tuned.shift
         if folds:
             target = self._judged(folds)
             alpha, weight = tuned.spread
@@ -246,6 +250,7 @@ class Tuner:
             mixed = _mixed([*tuned.weights.values(), weight], answers)
             parts = [(runs[name], share) for name, share in tuned.weights.items()]
             heat = temperature(mixed, target)
+            shift = class_shift(tempered(mixed, heat), target)
             heat *= self._cooling(parts, tuned.spread, heat) or tuned.cooling
             alone = [(runs[tuned.partner], 1.0)]
             partner_heat = temperature(self._answer(runs[tuned.partner], folds, partner=True), target)
@@ -255,6 +260,7 @@ class Tuner:
             outcomes=[run for name in tuned.weights for run in runs[name]],
             partner_runs=runs[tuned.partner],
             temperature=heat,
+            shift=shift,
             partner_temperature=partner_heat,
         )
 

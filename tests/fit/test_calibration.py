@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graphpartner.fit.calibration import cooling, merit, mixture, temperature, tempered
+from graphpartner.fit.calibration import RESERVE, class_shift, cooling, merit, mixture, temperature, tempered
 from graphpartner.fit.scores import calibration_error
 
 
@@ -33,6 +35,27 @@ def test_tempered():
     p = torch.tensor([[0.8, 0.2]])
     torch.testing.assert_close(tempered(p, 1.0), p)
     torch.testing.assert_close(tempered(p, 0.5), torch.tensor([[0.64, 0.04]]) / 0.68)
+    shift = torch.tensor([0.0, 3.0]).log().clamp(min=0)  # the second class three times as likely
+    torch.testing.assert_close(tempered(p, 1.0, shift), torch.tensor([[0.8, 0.6]]) / 1.4)
+
+
+@given(n=st.integers(1, 60), classes=st.integers(2, 6), sharpness=st.floats(0.1, 8), seed=st.integers(0, 99))
+def test_class_shift_is_the_minimum(n, classes, sharpness, seed):
+    generator = torch.Generator().manual_seed(seed)
+    p = (sharpness * torch.randn(n, classes, generator=generator)).softmax(1)
+    y = torch.randint(0, classes, (n,), generator=generator)
+    shift = class_shift(p, y).double()
+    assert float(shift.mean()) == pytest.approx(0, abs=1e-5)
+    expected = (p.double().clamp(min=1e-9).log() + shift).softmax(1).sum(0)
+    counted = torch.bincount(y, minlength=classes).double()
+    torch.testing.assert_close(expected + 2 * RESERVE * shift, counted, atol=1e-3, rtol=1e-4)  # no slope is left
+
+
+def test_class_shift_finds_what_was_taken_away():
+    p, y = drawn(20_000, 1.0)
+    taken = torch.tensor([0.6, -0.2, -0.4, 0.0])
+    torch.testing.assert_close(class_shift(tempered(p, 1.0, -taken), y), taken, atol=0.06, rtol=0)
+    assert class_shift(p[:5], y[:5]).abs().max() < 0.2  # few nodes hardly shift anything
 
 
 def test_mixture_is_not_worse_than_its_best_part():
