@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from own_graph_cases import CASES, Graph
 from scipy import sparse
 
 import graphpartner as gp
@@ -27,14 +28,6 @@ from graphpartner.graph.packed import write_atomically
 REPOSITORY = Path(__file__).parents[1]
 RESULTS, PAGE = REPOSITORY / "results" / "own-graph.json", REPOSITORY / "docs" / "own-graph.md"
 GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
-CASES = {
-    "as it is": "80 % of the labels are in the file, 20 % are kept back, drawn at random",
-    "rewired 25 %": "the same, one end of a random 25 % of the edges moved to a random node",
-    "rewired 50 %": "the same with 50 %",
-    "rewired 100 %": "the same with all edges",
-    "without features": "the same, ids and edges only",
-    "5 labels a class": "only five labels a class, all other labels kept back",
-}
 RIVALS = ("majority", "logistic regression", "MLP", "label propagation", "GCN")
 
 
@@ -65,20 +58,11 @@ def measure(graph: str, case: str, budget: str, root: str | None, seed: int = 0)
     """One case: files, the two commands, scores, rivals."""
     data = gp.load_dataset(graph, root)
     rng = np.random.default_rng(seed)
-    y = data.y.numpy()
-    classes = int(y.max()) + 1
-    edges = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy().copy()
-    if case.startswith("rewired"):
-        moved = rng.random(edges.shape[1]) < float(case.split()[1]) / 100
-        edges[1, moved] = rng.integers(0, len(y), moved.sum())
-        edges = edges[:, edges[0] != edges[1]]
-    labelled = np.flatnonzero(y >= 0)
-    if case.startswith("5"):
-        known = np.concatenate([rng.permutation(labelled[y[labelled] == c])[:5] for c in range(classes)])
-    else:
-        known = rng.permutation(labelled)[: int(0.8 * labelled.size)]
-    test = np.setdiff1d(labelled, known)
-    x = None if case == "without features" else sparse.csr_array(data.x.numpy())
+    edges = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    made = CASES[case].change(Graph(sparse.csr_array(data.x.numpy()), edges, data.y.numpy()), rng)
+    known = CASES[case].known(made, rng)
+    x, edges, y = made
+    test = np.setdiff1d(np.flatnonzero(y >= 0), known)
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), x, edges, np.where(np.isin(np.arange(len(y)), known), y, -1))
         start = time.monotonic()
@@ -98,7 +82,7 @@ def measure(graph: str, case: str, budget: str, root: str | None, seed: int = 0)
         "estimate": about["scores"]
         and {key: about["scores"][key] for key in ("accuracy", "low", "high", "ece", "how")},
         "decisions": about["decisions"],
-        "rivals": rivals(x, edges, y, known, test, classes, seed),
+        "rivals": rivals(x, edges, y, known, test, made.classes, seed),
     }
 
 
@@ -218,7 +202,7 @@ def page(rows: list[dict]) -> str:
         "predictions for nodes whose labels were in no file. *Estimate* is what `gpnn fit` itself printed, from the "
         "labels it was given. One draw each; the rivals see the same labels.", "",
     ]  # fmt: skip
-    for case, meaning in CASES.items():
+    for case, (meaning, *_) in CASES.items():
         of_case = [row for graph in GRAPHS for row in rows if row["case"] == case and row["graph"] == graph]
         if not of_case:
             continue

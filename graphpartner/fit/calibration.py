@@ -1,4 +1,4 @@
-"""One temperature that makes probabilities honest, and several answers mixed into one."""
+"""A temperature and a shift of every class that make probabilities honest, and several answers mixed into one."""
 
 import numpy as np
 import torch
@@ -6,13 +6,15 @@ from torch import Tensor
 
 TINY = 1e-9
 COLDEST, HOTTEST = 0.2, 5.0
-FEW = 300
+DOUBT, RESERVE = 3.0, 10.0
+FEW, EQUALS = 300, 4
 PICKS = 12
+NEWTON_STEPS = 8
 
 
-def tempered(probabilities: Tensor, temperature: float) -> Tensor:
-    """p^(1/T), with rows that sum to 1: softer for T > 1, sharper below."""
-    return ((probabilities.clamp(min=TINY)).log() / temperature).softmax(-1)
+def tempered(probabilities: Tensor, temperature: float, shift: Tensor | float = 0.0) -> Tensor:
+    """p^(1/T) · e^b, with rows that sum to 1: softer for T > 1, sharper below; b [C] favours classes."""
+    return ((probabilities.clamp(min=TINY)).log() / temperature + shift).softmax(-1)
 
 
 def surprise(probabilities: Tensor, y: Tensor) -> float:
@@ -21,11 +23,64 @@ def surprise(probabilities: Tensor, y: Tensor) -> float:
 
 
 def temperature(probabilities: Tensor, y: Tensor) -> float:
-    """The T with the least surprise; few nodes pull it towards 1, as if ten more had said so."""
+    """The T with the least surprise; few nodes pull it towards 1, as if ``DOUBT`` more had said so."""
     grid = np.geomspace(COLDEST, HOTTEST, 61)
     m = y.numel()
-    cost = [m * surprise(tempered(probabilities, float(T)), y) + 10 * float(np.log(T)) ** 2 for T in grid]
+    cost = [m * surprise(tempered(probabilities, float(T)), y) + DOUBT * float(np.log(T)) ** 2 for T in grid]
     return float(grid[int(np.argmin(cost))])
+
+
+def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:
+    r"""What every class must gain or lose, [C], for the answers [m, C] to name it as often as it is there.
+
+    .. math::
+        \min_b \; \sum_i - \log \mathrm{softmax}(\log p_i + b)_{y_i} + r \, \|b\|^2
+
+    by Newton's method, with r = ``RESERVE``, so that few nodes hardly shift anything.
+    """
+    logits = probabilities.double().clamp(min=TINY).log()
+    count = logits.shape[1]
+    wanted = torch.bincount(y, minlength=count).double()
+    shift = torch.zeros(count, dtype=torch.float64)
+    for _ in range(NEWTON_STEPS):
+        p = (logits + shift).softmax(-1)
+        gradient = p.sum(0) - wanted + 2 * RESERVE * shift
+        hessian = torch.diag(p.sum(0) + 2 * RESERVE) - p.T @ p
+        shift = shift - torch.linalg.solve(hessian, gradient)
+    return shift.float()
+
+
+def cooling(answers: Tensor, single: float) -> float:
+    r"""T of the mean of several answers to the same nodes, relative to T of one of them; needs no label.
+
+    A mean of runs is softer than one run, and yet right more often: with T of one run it would be under-confident.
+    Let :math:`T_1` be the temperature at which another run best predicts what run k says (made honest with
+    ``single``), and :math:`T_n` the one at which the mean of all others does. Run k is the truth with noise, the same
+    noise for both, so that both temperatures are off by one factor, and
+
+    .. math::
+        T_n / T_1
+
+    is what it would be with the truth in the place of run k; the geometric mean over k is taken.
+
+    Args:
+        answers: probabilities [k, m, C] of runs that learned from different parts, on nodes that none learned from.
+        single: T of one of them.
+    """
+    count = answers.shape[0]
+    total, logs = answers.sum(0), []
+    for k in range(count if count > 2 else 0):  # of two, the mean of all others is the other
+        said = tempered(answers[k], single)
+        alone, together = answers[(k + 1) % count], (total - answers[k]) / (count - 1)
+        logs.append(np.log(_closest(together, said) / _closest(alone, said)))
+    return float(np.exp(np.mean(logs))) if logs else 1.0
+
+
+def _closest(probabilities: Tensor, said: Tensor) -> float:
+    """The T with which the one comes closest to the other, by cross-entropy."""
+    grid = np.geomspace(COLDEST / 5, HOTTEST * 10, 121)  # hotter than for the truth: what is to be predicted is noisy
+    logits = probabilities.clamp(min=TINY).log()
+    return float(min(grid, key=lambda T: float(-(said * (logits / float(T)).log_softmax(-1)).sum())))
 
 
 def merit(probabilities: Tensor, y: Tensor) -> float:
@@ -40,19 +95,18 @@ def merit(probabilities: Tensor, y: Tensor) -> float:
 def mixture(answers: list[Tensor], y: Tensor) -> list[float]:
     """The weight of every answer [m, C] in their mixture: picked greedily, with replacement, by :func:`merit`.
 
-    It begins with the best answer; where there are few nodes to judge by, with the three best (of those that are not
-    clearly worse), since the best of many is then partly luck.
+    Where there are few nodes to judge by, the best of many is mostly luck: then the ``EQUALS`` best, of those that are
+    not clearly worse than the best, have an equal say.
     """
     merits = [merit(each, y) for each in answers]
     order = sorted(range(len(answers)), key=lambda i: -merits[i])
-    close = merits[order[0]] - 1.0 / max(1, y.numel()) ** 0.5
-    start = [i for i in order[:3] if merits[i] >= close] if y.numel() < FEW else order[:1]
     counts = [0] * len(answers)
-    total = torch.zeros_like(answers[0])
-    for i in start:
-        counts[i] += 1
-        total = total + answers[i]
-    best = merit(total / sum(counts), y)
+    if y.numel() < FEW:
+        close = merits[order[0]] - 1.0 / max(1, y.numel()) ** 0.5
+        for i in order[:EQUALS]:
+            counts[i] = int(merits[i] >= close)
+        return [count / sum(counts) for count in counts]
+    best, total = -1.0, torch.zeros_like(answers[0])
     while sum(counts) < PICKS:
         tried = [merit((total + each) / (sum(counts) + 1), y) for each in answers]
         i = int(np.argmax(tried))

@@ -115,6 +115,7 @@ def _contents(model: Model, about: dict[str, Any]) -> dict[str, bytes]:
         "members": members,
         "spread": list(model.spread),
         "temperature": model.temperature,
+        "shift": model.shift.tolist(),
         "partner_temperature": model.partner_temperature,
         "encoder": plain,
         "about": model.about | about,
@@ -168,6 +169,7 @@ def load_model(folder: str | os.PathLike[str]) -> Model:
     return Model(
         data, json.loads(contents["ids.json"]), described["classes"], members, graph["learned"], (alpha, weight),
         described["temperature"], described["partner_temperature"], encoder, described["about"],
+        torch.tensor(described.get("shift", [0.0])),
     )  # fmt: skip
 
 

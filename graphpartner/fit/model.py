@@ -1,6 +1,6 @@
 """A fitted model: the members of its ensemble, the graph they know, and what they answer, also for new nodes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,7 @@ class Model:
         partner_temperature: of the MLP partner's opinion.
         encoder: what made features of the user's columns: its ``asdict()`` and ``arrays()``, or None.
         about: scores, decisions, split, provenance: what a person may want to know.
+        shift: of every class of the mixture, [C] or [1].
     """
 
     data: Data
@@ -67,6 +68,7 @@ class Model:
     partner_temperature: float
     encoder: tuple[dict[str, Any], dict[str, np.ndarray]] | None
     about: dict[str, Any]
+    shift: Tensor = field(default_factory=lambda: torch.zeros(1))
 
     def answer(self, device: str | torch.device = "cpu", new: Data | None = None) -> Answers:
         """Opinions on every node of its own graph, or of a new one that begins with the nodes of its own."""
@@ -94,5 +96,5 @@ class Model:
             degree = torch.bincount(data.edge_index[1], minlength=n)
             cold = (degree == 0) & (torch.arange(n) >= self.data.num_nodes)
         partner = tempered(partner, self.partner_temperature)
-        both = torch.where(cold[:, None], partner, tempered(both, self.temperature))
-        return Answers(both, partner, tempered(graph, self.temperature), cold)
+        both, graph = (tempered(each, self.temperature, self.shift) for each in (both, graph))
+        return Answers(torch.where(cold[:, None], partner, both), partner, graph, cold)

@@ -255,7 +255,7 @@ class Fit:
         state = None if encoder is None else (encoder.asdict(), encoder.arrays())
         return Model(
             self.data, ids, self.classes, members, known, tuned.spread, tuned.temperature,
-            tuned.partner_temperature, state, {},
+            tuned.partner_temperature, state, {}, tuned.shift,
         )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from graphpartner.train.cores import side_by_side
 from graphpartner.train.problem import Labelled, Problem
 from graphpartner.train.trainer import run
 
+UNSEEN_AT_MOST = 1000
+
 
 @dataclass(frozen=True)
 class Job:
@@ -41,6 +43,10 @@ class Outcome:
     """[m, C], probabilities of both branches together there"""
     partner: Tensor
     """[m, C], the MLP partner's probabilities there"""
+    elsewhere: Tensor
+    """[s, C], both branches' probabilities on nodes that no fold learns from"""
+    partner_elsewhere: Tensor
+    """[s, C], the MLP partner's there"""
     seconds: float
 
 
@@ -56,6 +62,7 @@ class Trainer:
 
     def __init__(self, prepared: Prepared, y: Tensor, folds: list[Fold], tell: Callable[[], None]) -> None:
         self.prepared, self.y, self.folds, self.tell = prepared, y, folds, tell
+        self.unseen = _unseen(prepared.num_nodes, folds)
         self.outcomes: list[Outcome] = []
         self.warm = False
         self._lock = threading.Lock()
@@ -118,12 +125,24 @@ class Trainer:
         trained = run(batch, lambda amount: None, clock.over)
         weight1, weight2 = (weight[0] for weight in trained.weights)
         out = output(problem, weight1, weight2, job.candidate.settings.alpha)
-        answer, partner = (logits[fold.val.to(device)].softmax(-1).cpu() for logits in (out.logits, out.mlp_logits))
-        seconds = time.monotonic() - start
-        outcome = Outcome(job, weight1.cpu(), weight2.cpu(), fold.val, answer, partner, seconds)
+        judges, others = fold.val.to(device), self.unseen.to(device)
+        both, partner = (logits.softmax(-1) for logits in (out.logits, out.mlp_logits))
+        outcome = Outcome(
+            job, weight1.cpu(), weight2.cpu(), fold.val, both[judges].cpu(), partner[judges].cpu(),
+            both[others].cpu(), partner[others].cpu(), time.monotonic() - start,
+        )  # fmt: skip
         with self._lock:
             self.outcomes.append(outcome)
             self.tell()
+
+
+def _unseen(num_nodes: int, folds: list[Fold]) -> Tensor:
+    """At most ``UNSEEN_AT_MOST`` nodes that no fold learns from or judges by, drawn at random."""
+    free = torch.ones(num_nodes, dtype=torch.bool)
+    for fold in folds:
+        free[fold.train] = free[fold.val] = False
+    nodes = free.nonzero().squeeze(1)
+    return nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(0))[:UNSEEN_AT_MOST]]
 
 
 @torch.no_grad()

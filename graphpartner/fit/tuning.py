@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.baselines.label_propagation import ALPHAS
-from graphpartner.fit.calibration import merit, mixture, temperature, tempered
+from graphpartner.fit.calibration import class_shift, cooling, merit, mixture, temperature, tempered
 from graphpartner.fit.candidates import Candidate
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.prepared import Prepared
@@ -19,6 +19,7 @@ from graphpartner.fit.training import Job, Outcome, Trainer
 ENOUGH = 150  # judging nodes that a first look needs
 FINALISTS = 4
 SEEDS = 3  # runs a candidate and fold at most, where there is time
+UNSEEN = 30  # nodes that tell how much colder a mean of folds is
 
 
 @dataclass
@@ -29,10 +30,13 @@ class Tuned:
         outcomes: the runs of the candidates that have a say.
         weights: what each candidate's say weighs, by name.
         spread: α of label propagation and the weight of its say; 0 where it has none.
-        temperature: of the mixture.
+        temperature: of the mixture of runs of all folds.
+        shift: of every class of the mixture, [C].
+        cooling: that temperature relative to one fold's.
         partner: the name of the candidate whose MLP partner answers for nodes without edges.
         partner_runs: its runs.
-        partner_temperature: of its answers.
+        partner_temperature: of the mean of its answers over all folds.
+        partner_cooling: relative to one fold's.
         seen: validation accuracy of every candidate that was looked at, by name, on the folds it has done.
         validation: accuracy, on nodes not learned from, of the mixture, without the graph, of label propagation.
         judged: how many nodes these figures are of.
@@ -44,9 +48,12 @@ class Tuned:
     weights: dict[str, float]
     spread: tuple[float, float]
     temperature: float
+    shift: Tensor
+    cooling: float
     partner: str
     partner_runs: list[Outcome]
     partner_temperature: float
+    partner_cooling: float
     seen: dict[str, float]
     validation: dict[str, float]
     judged: int
@@ -70,7 +77,7 @@ class Tuner:
     ) -> None:
         self.prepared, self.y, self.folds, self.seed = prepared, y, folds, seed
         self.trainer = Trainer(prepared, y, folds, tell)
-        self._spread: dict[tuple[int, float], Tensor] = {}
+        self._spread: dict[tuple[int, float], tuple[Tensor, Tensor]] = {}
 
     def tune(self, candidates: list[Candidate], clock: Clock) -> Tuned:
         """Look at all, go on with the better half, then with the best few on every fold; mix what remains."""
@@ -92,9 +99,10 @@ class Tuner:
         return self.choose()
 
     def again(self, candidates: list[Candidate], clock: Clock) -> None:
-        """Train these on every fold, as far as time goes: the choice is made already."""
-        for fold in range(len(self.folds)):
-            self._train(candidates, [fold], clock)
+        """Train these on every fold, as often and as far as time goes: the choice is made already."""
+        for more in range(SEEDS):
+            for fold in range(len(self.folds)):
+                self._train(candidates, [fold], clock, more)
 
     def _first_folds(self) -> list[int]:
         """So many folds that there are nodes enough to judge by."""
@@ -155,13 +163,29 @@ class Tuner:
         alpha = max(answers, key=lambda each: merit(answers[each], target))
         return alpha, answers[alpha]
 
-    def _spread_from(self, number: int, alpha: float) -> Tensor:
-        """What label propagation says about the judging nodes of a fold."""
+    def _spread_from(self, number: int, alpha: float, elsewhere: bool = False) -> Tensor:
+        """What label propagation says about the judging nodes of a fold, or about nodes that no fold learns from."""
         if (number, alpha) not in self._spread:
             fold = self.folds[number]
             answer = self.prepared.spread(self.y, fold.train, self.prepared.num_classes, alpha)
-            self._spread[number, alpha] = answer[fold.val]
-        return self._spread[number, alpha]
+            self._spread[number, alpha] = answer[fold.val], answer[self.trainer.unseen]
+        return self._spread[number, alpha][elsewhere]
+
+    def _cooling(
+        self, parts: list[tuple[list[Outcome], float]], spread: tuple[float, float], heat: float, partner: bool = False
+    ) -> float | None:
+        """How much colder a mixture (runs and their weight) is over all folds than in one; None if none can tell."""
+        folds = set(range(len(self.folds))).intersection(*({run.job.fold for run in runs} for runs, _ in parts))
+        if self.trainer.unseen.numel() < UNSEEN:
+            return None
+        said = []
+        for fold in sorted(folds):
+            mixed = spread[1] * self._spread_from(fold, spread[0], elsewhere=True) if spread[1] else torch.zeros(())
+            for runs, share in parts:
+                of_fold = [run.partner_elsewhere if partner else run.elsewhere for run in runs if run.job.fold == fold]
+                mixed = mixed + share * torch.stack(of_fold).mean(0)
+            said.append(mixed)
+        return cooling(torch.stack(said), heat) if said else None
 
     def choose(self) -> Tuned:
         """The mixture of what has been trained so far, judged on the folds that the best have done."""
@@ -179,18 +203,25 @@ class Tuner:
         partner = max(partners, key=lambda each: merit(partners[each], target))
         plain = {each: answer for each, answer in zip(names, answers, strict=True) if each.alone}
         best_plain = max(plain, key=lambda each: merit(plain[each], target))
-        heat = temperature(mixed, target)
+        heat, partner_heat = temperature(mixed, target), temperature(partners[partner], target)
+        spread = (alpha, weights[-1] if has_edges else 0.0)
+        parts = [(done[each], chosen[each.name]) for each in names if each.name in chosen]
+        cold = self._cooling(parts, spread, heat) or 1.0
+        partner_cold = self._cooling([(done[partner], 1.0)], (alpha, 0.0), partner_heat, partner=True) or 1.0
         return Tuned(
-            outcomes=[run for each in names if each.name in chosen for run in done[each]],
+            outcomes=[run for runs, _ in parts for run in runs],
             weights=chosen,
-            spread=(alpha, weights[-1] if has_edges else 0.0),
-            temperature=heat,
+            spread=spread,
+            temperature=heat * cold,
+            shift=class_shift(tempered(mixed, heat), target),
+            cooling=cold,
             partner=partner.name,
             partner_runs=done[partner],
-            partner_temperature=temperature(partners[partner], target),
+            partner_temperature=partner_heat * partner_cold,
+            partner_cooling=partner_cold,
             seen=self._seen(),
             validation={
-                "mixture": accuracy(tempered(mixed, heat), target),
+                "mixture": accuracy(mixed, target),
                 "mlp": accuracy(plain[best_plain], target),
                 "label propagation": accuracy(propagated, target),
             },
@@ -209,7 +240,7 @@ class Tuner:
             for fold in range(len(self.folds))
             if all(any(run.job.fold == fold for run in runs[name]) for name in (*tuned.weights, tuned.partner))
         ]
-        heat, partner_heat = tuned.temperature, tuned.partner_temperature
+        heat, partner_heat, shift = tuned.temperature, tuned.partner_temperature, tuned.shift
         if folds:
             target = self._judged(folds)
             alpha, weight = tuned.spread
@@ -217,13 +248,19 @@ class Tuner:
             if weight:
                 answers.append(torch.cat([self._spread_from(fold, alpha) for fold in folds]))
             mixed = _mixed([*tuned.weights.values(), weight], answers)
+            parts = [(runs[name], share) for name, share in tuned.weights.items()]
             heat = temperature(mixed, target)
+            shift = class_shift(tempered(mixed, heat), target)
+            heat *= self._cooling(parts, tuned.spread, heat) or tuned.cooling
+            alone = [(runs[tuned.partner], 1.0)]
             partner_heat = temperature(self._answer(runs[tuned.partner], folds, partner=True), target)
+            partner_heat *= self._cooling(alone, (alpha, 0.0), partner_heat, partner=True) or tuned.partner_cooling
         return dataclasses.replace(
             tuned,
             outcomes=[run for name in tuned.weights for run in runs[name]],
             partner_runs=runs[tuned.partner],
             temperature=heat,
+            shift=shift,
             partner_temperature=partner_heat,
         )
 
@@ -236,8 +273,12 @@ class Tuner:
         return found
 
     def _common_folds(self) -> list[int]:
-        """As many folds as a plain MLP has done and, if possible, another candidate too."""
-        for company in (2, 1):
+        """As many folds as a plain MLP has done and, if possible, as many others as are finalists.
+
+        Otherwise the best would lose its say because a quicker one has done one fold more.
+        """
+        tried = len(self._by_candidate([]))
+        for company in range(min(FINALISTS, tried), 0, -1):
             for count in range(len(self.folds), 0, -1):
                 done = self._by_candidate(list(range(count)))
                 if len(done) >= company and any(each.alone for each in done):

@@ -33,7 +33,7 @@ def model(sparse=False, hops=1, links=True):
     encoder = ({"kind": "test"}, {"mean": np.arange(3.0)})
     return Model(
         data, [f"n{i}" for i in range(n)], ["a", "b", "c"], members, torch.tensor([0, 1, 2, 3]), (0.8, 0.2), 1.3, 0.9,
-        encoder, {"decisions": ["none"]},
+        encoder, {"decisions": ["none"]}, torch.tensor([0.5, -0.5, 0.0]),
     )  # fmt: skip
 
 
@@ -80,6 +80,17 @@ def test_harm_is_noticed_and_named(tmp_path, name, harm):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
     with pytest.raises(InputError, match=name.replace(".", r"\.")):
         load_model(tmp_path / "m")
+
+
+def test_a_model_of_an_older_version_is_read(tmp_path):
+    path = save_model(model(), tmp_path / "m") / "model.json"
+    described = json.loads(path.read_text())
+    del described["own_sha256"], described["shift"]
+    path.write_text(json.dumps(described | {"own_sha256": folder_module._own_digest(described)}))
+    older, newer = load_model(tmp_path / "m").answer(), model().answer()
+    torch.testing.assert_close(older.partner, newer.partner)
+    odds = (newer.both / older.both).log()
+    torch.testing.assert_close(odds - odds[:, 2:], torch.tensor([[0.5, -0.5, 0.0]]).expand(6, 3))
 
 
 def test_a_later_format_is_refused(tmp_path):

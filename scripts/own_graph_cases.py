@@ -1,0 +1,144 @@
+"""What ``scripts/own_graph.py`` does to a graph before it is written into files: one function a case."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+KNOWN = 0.8  # of the labels are in the file
+LABELS_A_CLASS = 5
+SMALL, SMALL_KNOWN = 200, 0.6
+WORDS_LEFT, HUBS = 0.05, 1.5
+
+
+class Graph(NamedTuple):
+    """A graph that will be files."""
+
+    x: sparse.csr_array | None
+    """Features; None: no feature columns."""
+    edges: np.ndarray
+    """[2, m], every edge once."""
+    y: np.ndarray
+    """Classes; −1 where there is none."""
+
+    @property
+    def classes(self) -> int:
+        """C."""
+        return int(self.y.max()) + 1
+
+
+def rewired(share: float) -> Callable[[Graph, np.random.Generator], Graph]:
+    """One end of a share of the edges goes to a random node."""
+
+    def change(graph: Graph, rng: np.random.Generator) -> Graph:
+        edges = graph.edges.copy()
+        moved = rng.random(edges.shape[1]) < share
+        edges[1, moved] = rng.integers(0, len(graph.y), moved.sum())
+        return graph._replace(edges=simple(edges))
+
+    return change
+
+
+def without_features(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Ids and edges only."""
+    return graph._replace(x=None)
+
+
+def to_next_class(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Every edge leads from a class to the next one: neighbours are never of one's own class, yet they tell it."""
+    wanted = (graph.y[graph.edges[0]] + 1) % graph.classes
+    return graph._replace(edges=led_to(graph, wanted, rng))
+
+
+def to_other_classes(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Every edge leads to a node of some other class: neighbours tell hardly more than what a node is not."""
+    away = rng.integers(1, graph.classes, graph.edges.shape[1])
+    return graph._replace(edges=led_to(graph, (graph.y[graph.edges[0]] + away) % graph.classes, rng))
+
+
+def hubs(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Few words are left, and edges know nothing but how popular a node is, which depends on its class."""
+    popular = HUBS ** np.maximum(graph.y, 0) * rng.lognormal(0, 0.5, len(graph.y))
+    edges = rng.choice(len(graph.y), (2, 5 * len(graph.y)), p=popular / popular.sum())
+    words = rng.permutation(graph.x.shape[1])[: max(1, int(WORDS_LEFT * graph.x.shape[1]))]
+    return graph._replace(x=graph.x[:, np.sort(words)], edges=simple(edges))
+
+
+def small(graph: Graph, rng: np.random.Generator) -> Graph:
+    """A few hundred nodes with all their features, and edges to other classes."""
+    nodes = rng.permutation(np.flatnonzero(graph.y >= 0))[:SMALL]
+    y = np.unique(graph.y[nodes], return_inverse=True)[1]
+    edges = rng.integers(0, len(nodes), (2, 2 * len(nodes)))
+    return to_other_classes(Graph(graph.x[nodes], edges, y), rng)
+
+
+def led_to(graph: Graph, wanted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The edges, their second ends drawn anew among the nodes of the wanted classes."""
+    order = np.argsort(graph.y, kind="stable")
+    start, end = (np.searchsorted(graph.y[order], wanted, side) for side in ("left", "right"))
+    second = order[rng.integers(start, end)]
+    return simple(np.stack([graph.edges[0], second])[:, graph.y[graph.edges[0]] >= 0])
+
+
+def simple(edges: np.ndarray) -> np.ndarray:
+    """Without self-loops."""
+    return edges[:, edges[0] != edges[1]]
+
+
+def most_known(graph: Graph, rng: np.random.Generator) -> np.ndarray:
+    """80 % of the labelled nodes."""
+    labelled = np.flatnonzero(graph.y >= 0)
+    return rng.permutation(labelled)[: int(KNOWN * labelled.size)]
+
+
+def some_known(graph: Graph, rng: np.random.Generator) -> np.ndarray:
+    """60 % of the labelled nodes."""
+    labelled = np.flatnonzero(graph.y >= 0)
+    return rng.permutation(labelled)[: int(SMALL_KNOWN * labelled.size)]
+
+
+def few_known(graph: Graph, rng: np.random.Generator) -> np.ndarray:
+    """Five nodes of every class."""
+    return np.concatenate(
+        [rng.permutation(np.flatnonzero(graph.y == c))[:LABELS_A_CLASS] for c in range(graph.classes)]
+    )
+
+
+class Case(NamedTuple):
+    """What is done to a graph, and which labels are then in its file."""
+
+    meaning: str
+    change: Callable[[Graph, np.random.Generator], Graph] = lambda graph, rng: graph
+    known: Callable[[Graph, np.random.Generator], np.ndarray] = most_known
+
+
+CASES = {
+    "as it is": Case("80 % of the labels are in the file, 20 % are kept back, drawn at random"),
+    "rewired 25 %": Case("the same, one end of a random 25 % of the edges moved to a random node", rewired(0.25)),
+    "rewired 50 %": Case("the same with 50 %", rewired(0.5)),
+    "rewired 100 %": Case("the same with all edges", rewired(1.0)),
+    "without features": Case("the same, ids and edges only", without_features),
+    "5 labels a class": Case("only five labels a class, all other labels kept back", known=few_known),
+    "to the next class": Case(
+        "heterophilous, and telling: one end of every edge moved to a random node of the class after that of the other "
+        "end; 80 % of the labels are in the file",
+        to_next_class,
+    ),
+    "to other classes": Case(
+        "heterophilous, and misleading: one end of every edge moved to a random node of a random other class; 80 % of "
+        "the labels are in the file",
+        to_other_classes,
+    ),
+    "hubs": Case(
+        "in the manner of Chameleon and Squirrel: 5 % of the words, and random edges of which a node of one class gets "
+        "half as many again as one of the class before; 80 % of the labels are in the file",
+        hubs,
+    ),
+    "small": Case(
+        "in the manner of Texas, Cornell and Wisconsin: 200 nodes with all their features, 400 edges to other classes; "
+        "60 % of the labels are in the file, so that few nodes are left to judge by and a few points are chance",
+        small,
+        some_known,
+    ),
+}  # fmt: skip
