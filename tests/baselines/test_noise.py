@@ -1,5 +1,6 @@
 """Initial weights and what is dropped: each stream has its own draws, and only the seed decides."""
 
+import pytest
 import torch
 from torch.testing import assert_close
 
@@ -21,6 +22,22 @@ def test_initial_weights_are_distributed_as_asked_for():
     assert abs(((normal + 0.5).abs() < 0.2).float().mean() - 0.683) < 0.01
     bound = (6 / 180) ** 0.5
     assert 0.99 * bound < initial.glorot(100, 80).max() < bound
+
+
+@pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
+def test_the_extreme_draws_give_finite_normals(monkeypatch, drawn):
+    initial = Initial([1], CPU)
+    monkeypatch.setattr(initial, "_draw", lambda rows, columns: torch.full((1, rows, columns), drawn))
+    normal = initial.normal(2, 3, 0.0, 1.0)
+    assert normal.dtype == torch.float32
+    assert_close(normal.abs(), torch.full((1, 2, 3), 5.42), atol=1e-3, rtol=0)
+
+
+def test_a_run_with_the_largest_draw_among_its_weights_starts_finite():
+    """Seed 12 draws 1 − 2⁻²⁴ somewhere in GRAND's first matrix for CiteSeer: 3,703 features, 32 hidden units."""
+    initial = Initial([12], CPU)
+    assert initial._draw(3703, 32).max() == 1 - 2**-24
+    assert Initial([12], CPU).normal(3703, 32, -0.2, 0.2).isfinite().all()
 
 
 def test_initial_weights_depend_on_the_seed_and_the_place_alone():

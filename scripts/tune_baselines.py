@@ -1,0 +1,134 @@
+"""Looks for a baseline's settings on a graph by validation accuracy alone; how the presets that say so were found.
+
+    python scripts/tune_baselines.py jknet-dropedge citeseer [--trials 40] [--splits 4] [--data ROOT] [--log FILE]
+
+A random search over the space below. The present preset is the first trial. Every trial is judged by its mean
+validation accuracy over the same development splits (graphpartner.experiments.development: the public split, and its
+training and validation nodes split anew; no other label is in what a trial is given). The best few are judged once more
+on splits and seeds that the search has not seen, and the best of these is printed. One line of JSON a trial.
+"""
+
+import argparse
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import graphpartner as gp
+from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
+from graphpartner.experiments.development import development
+
+STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
+FEATURES: dict[str, list[Any]] = {"features": ["row", "raw"]}
+RATES: dict[str, list[Any]] = {"lr": [0.002, 0.005, 0.01, 0.02], "decay": [5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01]}
+HIDDEN: dict[str, list[Any]] = {"hidden_channels": [16, 32, 64, 128], "dropout": [0.2, 0.4, 0.5, 0.6, 0.8]}
+COMMON = STOPPING | FEATURES | RATES | HIDDEN
+JKNET = COMMON | {
+    "hidden_channels": [64, 128],
+    "layers": [3, 4, 6],
+    "normalization": ["symmetric", "row"],
+    "self_weight": [False, True],
+}
+SELF_SUPERVISED: dict[str, list[Any]] = FEATURES | {"hidden_channels": [256, 512], "lr": [2e-4, 5e-4, 1e-3]}
+SHARES = [0.1, 0.2, 0.3, 0.4, 0.5]
+SPACES: dict[str, dict[str, list[Any]]] = {
+    "mlp": COMMON,
+    "gcn": COMMON,
+    "gat": COMMON | {"hidden_channels": [8, 16], "heads": [4, 8], "output_heads": [1, 4, 8]},
+    "jknet": JKNET,
+    "jknet-dropedge": JKNET | {"edge_dropout": [0.1, 0.3, 0.5, 0.7, 0.9]},
+    "appnp": COMMON | {"alpha": [0.05, 0.1, 0.2, 0.3], "num_steps": [5, 10, 20], "edge_dropout": [0.0, 0.3, 0.5]},
+    "gcnii": FEATURES
+    | {
+        "lr": [0.005, 0.01],
+        "hidden_channels": [64, 128],
+        "dropout": [0.3, 0.5, 0.7],
+        "layers": [8, 16, 32],
+        "alpha": [0.1, 0.2, 0.4],
+        "lam": [0.5, 1.0, 1.5],
+        "decay": [5e-6, 5e-5, 5e-4],
+        "conv_decay": [1e-4, 1e-3, 0.01],
+    },
+    "sgc": FEATURES | {"num_steps": [1, 2, 3], "lr": [0.05, 0.2], "decay": [0.0, 5e-6, 5e-5, 2e-4]},
+    "dagnn": FEATURES | RATES | {"num_steps": [5, 10, 16, 20], "dropout": [0.3, 0.5, 0.8]},
+    "grand": FEATURES
+    | {
+        "lr": [0.01, 0.02],
+        "decay": [5e-5, 5e-4],
+        "num_steps": [2, 4, 8],
+        "consistency": [0.5, 0.7, 1.0],
+        "temperature": [0.2, 0.3, 0.5],
+        "input_dropout": [0.0, 0.3, 0.6],
+        "dropout": [0.2, 0.5, 0.8],
+        "batch_norm": [False, True],
+    },
+    "dgi": SELF_SUPERVISED,
+    "mvgrl": SELF_SUPERVISED | {"alpha": [0.1, 0.2], "sparsify": [False, True]},
+    "grace": SELF_SUPERVISED
+    | {
+        "projection_channels": [128, 256, 512],
+        "activation": ["relu", "prelu"],
+        "drop_edges1": SHARES,
+        "drop_edges2": SHARES,
+        "drop_columns1": SHARES,
+        "drop_columns2": SHARES,
+        "temperature": [0.3, 0.4, 0.5, 0.7, 0.9],
+        "epochs": [50, 100, 200, 400],
+    },
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("method", choices=BASELINES)
+    parser.add_argument("graph")
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--seconds", type=float, help="begin no further trial after so many")
+    parser.add_argument("--splits", type=int, default=4, help="development splits a trial is judged on")
+    parser.add_argument("--finalists", type=int, default=5)
+    parser.add_argument("--fix", type=json.loads, default={}, help='settings that every trial has, as {"layers": 4}')
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--data", help="the folder that holds the graphs")
+    parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to")
+    given = parser.parse_args()
+    data = gp.load_dataset(given.graph, root=given.data)
+    begun = time.monotonic()
+
+    def judge(changes: dict[str, Any], stage: str, first: int, splits: int) -> float:
+        started = time.monotonic()
+        runs = train_baseline(
+            given.method, seen := development(data, splits, first), range(first, first + splits), given.device, changes
+        )
+        accuracy = 100 * runs.accuracy(seen.val_mask)
+        line = {"method": given.method, "graph": given.graph, "stage": stage, "changes": changes}
+        line |= {"validation": accuracy.tolist(), "mean": float(accuracy.mean())}
+        line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
+        print(json.dumps(line), flush=True)
+        if given.log:
+            with given.log.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+        return float(accuracy.mean())
+
+    generator = random.Random(f"{given.method} {given.graph}")
+    judged: list[tuple[float, dict[str, Any]]] = []
+    for trial in range(given.trials):
+        if given.seconds is not None and time.monotonic() - begun > given.seconds:
+            break
+        drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
+        changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
+        try:
+            judged.append((judge(changes, "search", 1000, given.splits), changes))
+        except torch.cuda.OutOfMemoryError:
+            print(json.dumps({"changes": changes, "stage": "out of memory"}), flush=True)
+    best = sorted(judged, key=lambda each: -each[0])[: given.finalists]
+    final = [(judge(changes, "final", 2000, 2 * given.splits), changes) for _, changes in best]
+    value, changes = max(final, key=lambda each: each[0])
+    settings = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
+    print(f"best of {len(judged)}: validation {value:.2f}\n{json.dumps(settings)}")
+
+
+if __name__ == "__main__":
+    main()

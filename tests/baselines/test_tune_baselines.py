@@ -1,0 +1,56 @@
+"""The script that looks for a baseline's settings: its spaces fit the settings, and it sees no test label."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphpartner.baselines.table import BASELINES, baseline_settings
+
+PATH = Path(__file__).parents[2] / "scripts" / "tune_baselines.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("tune_baselines", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_value_of_every_space_is_a_setting(script):
+    assert set(script.SPACES) == set(BASELINES)
+    for name, space in script.SPACES.items():
+        settings = baseline_settings(name, "cora").settings
+        for setting, values in space.items():
+            for value in values:
+                settings.replace(**{setting: value})
+
+
+def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monkeypatch, tmp_path, capsys):
+    seen = []
+    train = script.train_baseline
+
+    def watched(name, data, *rest):
+        seen.append(data)
+        return train(name, data, *rest)
+
+    monkeypatch.setattr(script, "train_baseline", watched)
+    log = tmp_path / "log.jsonl"
+    command = ["tune", "sgc", "citeseer", "--trials", "3", "--splits", "2", "--finalists", "1", "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", [*command, "--fix", '{"epochs": 5}', "--log", str(log)])
+    script.main()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["stage"] for line in lines] == ["search"] * 3 + ["final"]
+    assert lines[0]["changes"] == {"epochs": 5}
+    best = max(lines[:3], key=lambda line: line["mean"])
+    assert lines[3]["changes"] == best["changes"]
+    for data in seen:
+        assert "test_mask" not in data
+        known = (data.train_mask | data.val_mask).any(0)
+        assert (data.y[~known] == -1).all()
+        assert int(known.sum()) == 620
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert json.loads(last)["epochs"] == 5
