@@ -26,7 +26,7 @@ def line(measured: Row | Point) -> str:
         unit = measured.seconds / measured.work * 1e9
         return (
             f"{measured.curve} {measured.value:,}: {_time(measured.seconds)}, "
-            f"{unit:.3f} ns per entry, step and column, {measured.bytes / 1e6:,.0f} MB"
+            f"{unit:.3g} ns per entry, step and column, {measured.bytes / 1e6:,.0f} MB"
         )
     ours, theirs, ratio, bar, floor, same = _cells(measured)
     mark = "[green]ok[/] " if measured.holds else "[red]no[/] "
@@ -103,7 +103,7 @@ def _scale_table(points: list[dict[str, Any]]) -> str:
     ]
     for point in points:
         unit = point["seconds"] / point["work"] * 1e9
-        cells = f"{point['value']:,} | {point['seconds']:.3g} | {unit:.3f} | {point['bytes'] / 1e6:,.0f} MB"
+        cells = f"{point['value']:,} | {point['seconds']:.3g} | {unit:.3g} | {point['bytes'] / 1e6:,.0f} MB"
         lines.append(f"| {point['curve']} | {cells} |")
     return "\n".join(lines)
 
