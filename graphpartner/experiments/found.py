@@ -37,8 +37,9 @@ def write_preset(
 
     command = f"gpnn search {graph} --family {family}" + (f" --hold {held}" if held else "")
     provenance = (
-        f"{command}: best of {found.trials} configurations by mean validation accuracy over {splits} {drawn}, "
-        f"{len(found.finalists)} finalists judged again on {2 * splits} others ({100 * found.value:.2f} %); "
+        f"{command}: best of {found.trials} configurations on validation nodes over {splits} {drawn}, "
+        f"{len(found.finalists)} finalists judged again on {2 * splits} others ({100 * found.judged.accuracy:.2f} %): "
+        "of those within a standard error of the highest accuracy, the one with the highest likelihood; "
         "no test label was looked at"
     )
     content = {
@@ -48,7 +49,12 @@ def write_preset(
         "saw_test": False,
         "settings": changes(found.settings.replace(epochs=Settings().epochs)),
         "finalists": [
-            {"search": round(100 * before, 3), "final": round(100 * after, 3), "settings": changes(settings)}
+            {
+                "search": round(before, 4),
+                "accuracy": round(100 * after.accuracy, 3),
+                "surprise": round(after.surprise, 4),
+                "settings": changes(settings),
+            }
             for settings, before, after in found.finalists
         ],
     }

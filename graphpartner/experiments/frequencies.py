@@ -31,10 +31,3 @@ def class_frequencies(runs: Runs, seen: Data) -> Tensor:
         joint = mistaken * pi[:, None]
         pi = (joint / joint.sum(0) * q).sum(1)
     return pi
-
-
-def weighted_accuracy(answers: Tensor, y: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
-    """Σ_c w_c · accuracy on class c, [R], of answers [R, n] under a mask [R, n] that holds nodes of every class."""
-    right = (answers == y) & mask
-    each = [(right & (y == c)).sum(-1) / (mask & (y == c)).sum(-1) for c in range(len(weights))]
-    return torch.stack(each, -1).double() @ weights.double()

@@ -13,7 +13,8 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import class_frequencies, weighted_accuracy
+from graphpartner.experiments.frequencies import class_frequencies
+from graphpartner.experiments.judgement import Judgement, judge
 from graphpartner.experiments.space import Choice, Space
 from graphpartner.progress import Progress, silent
 from graphpartner.train.settings import PER_REPLICA, Settings
@@ -32,15 +33,15 @@ class Found:
 
     Attributes:
         settings: the winner.
-        value: its mean validation accuracy over the final splits.
+        judged: how it did on the final splits.
         trials: how many configurations were judged, by all calls with this study.
-        finalists: (settings, accuracy in the search, accuracy on the final splits), best first.
+        finalists: (settings, merit in the search, judgement on the final splits), best first.
     """
 
     settings: Settings
-    value: float
+    judged: Judgement
     trials: int
-    finalists: list[tuple[Settings, float, float]]
+    finalists: list[tuple[Settings, float, Judgement]]
 
 
 def search(
@@ -57,7 +58,9 @@ def search(
     device: str | torch.device = "auto",
     progress: Progress = silent,
 ) -> Found:
-    """Look for the settings with the highest mean validation accuracy over development splits.
+    """Look for the settings that do best on validation nodes, on average over development splits.
+
+    It climbs the merit of :mod:`graphpartner.experiments.judgement`; the best few are judged again (:func:`final`).
 
     Where validation nodes were drawn class by class, accuracies of the classes are weighted by the frequencies that
     :mod:`graphpartner.experiments.frequencies` estimates, once for a study.
@@ -112,18 +115,23 @@ def _race(
 
     splits = seen.train_mask.shape[0]
     few = heat(splits)
-    early = judge(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
+    early = merits(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
     for (trial, _), value in zip(runners, early, strict=True):
         trial.report(value, few)
     bar = quantile([t.intermediate_values[few] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
     through = [runner for runner, value in zip(runners, early, strict=True) if value >= bar]
-    late = judge(_splits(seen, slice(few, None)), [settings for _, settings in through], device) if through else []
+    late = merits(_splits(seen, slice(few, None)), [settings for _, settings in through], device) if through else []
     values = {trial.number: value for (trial, _), value in zip(through, late, strict=True)}
     for (trial, _), value in zip(runners, early, strict=True):
         if trial.number in values:
             study.tell(trial, (few * value + (splits - few) * values[trial.number]) / splits)
         else:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+
+def merits(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
+    """What the search climbs, of each of these settings."""
+    return [each.merit for each in judge(seen, settings, device)]
 
 
 def heat(splits: int) -> int:
@@ -142,24 +150,12 @@ def _splits(seen: Data, which: slice) -> Data:
     return part
 
 
-def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
-    """Mean validation accuracy of each of these settings over all development splits, as one batch of replicas."""
-    splits = seen.train_mask.shape[0]
-    batch = copy.copy(seen)
-    batch.train_mask, batch.val_mask = (mask.repeat(len(settings), 1) for mask in (seen.train_mask, seen.val_mask))
-    each = [one for one in settings for _ in range(splits)]
-    runs = train(batch, each, list(range(splits)) * len(settings), device)
-    weights = seen.get("class_weights")
-    accuracy = (
-        runs.accuracy(batch.val_mask)
-        if weights is None
-        else weighted_accuracy(runs.logits.argmax(-1), batch.y, batch.val_mask, weights)
-    )
-    return accuracy.reshape(len(settings), splits).mean(1).tolist()
-
-
 def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> Found:
-    """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best."""
+    """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best.
+
+    The winner is, of those whose accuracy is within one standard error of the highest, the one with the least
+    surprise.
+    """
     import optuna
 
     # one that was spared its later splits has a value too: that of the first few
@@ -174,9 +170,23 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     for trial in best:
         settings = base.replace(**trial.params)
         judged.append((settings, trial.value, judge(seen, [settings], device)[0]))
-    judged.sort(key=lambda each: -each[2])
-    settings, _, value = judged[0]
-    return Found(settings, value, len(finished(study)), judged)
+    order = ranked([each for _, _, each in judged], int(seen.val_mask.any(0).sum()))
+    finalists = [judged[place] for place in order]
+    settings, _, value = finalists[0]
+    return Found(settings, value, len(finished(study)), finalists)
+
+
+def ranked(judged: list[Judgement], nodes: int) -> list[int]:
+    """Places in order, the best first: those within a standard error of the highest accuracy, then the others.
+
+    Args:
+        judged: one a configuration.
+        nodes: how many different nodes they were judged on; √(a (1 − a) / nodes) is the standard error.
+    """
+    highest = max(each.accuracy for each in judged)
+    close = highest - math.sqrt(highest * (1 - highest) / nodes)
+    places = range(len(judged))
+    return sorted(places, key=lambda place: (judged[place].accuracy < close, judged[place].surprise))
 
 
 def finished(study: "optuna.Study") -> list[Any]:

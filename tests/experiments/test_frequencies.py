@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from graphpartner.experiments.frequencies import class_frequencies, weighted_accuracy
+from graphpartner.experiments.frequencies import class_frequencies
 
 
 def answers(y, mistaken, random):
@@ -34,11 +34,3 @@ def test_frequencies_are_found_through_the_mistakes(shares, seed):
     found = class_frequencies(SimpleNamespace(logits=logits), seen)
     assert float(found.sum()) == pytest.approx(1)
     assert torch.allclose(found, pi.double(), atol=0.06)
-
-
-def test_weighted_accuracy_is_plain_accuracy_for_weights_as_drawn():
-    y = torch.tensor([0, 0, 0, 1, 1, 2, -1])
-    mask = torch.tensor([[True] * 6 + [False]] * 2)
-    said = torch.tensor([[0, 0, 1, 1, 0, 2, 0], [1, 1, 1, 1, 1, 1, 1]])
-    assert weighted_accuracy(said, y, mask, torch.tensor([3, 2, 1]) / 6).tolist() == pytest.approx([4 / 6, 2 / 6])
-    assert weighted_accuracy(said, y, mask, torch.tensor([0.0, 0.0, 1.0])).tolist() == [1, 0]
