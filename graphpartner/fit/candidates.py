@@ -68,7 +68,7 @@ def candidates(traits: Traits) -> list[Candidate]:
     form = "row" if traits.counts else "raw"
     base = BASE.replace(input_dropout=drop, decay1=5e-3 if traits.few else 5e-4, decay2=5e-4, lr=0.01)
     alone = base.replace(num_steps=0, alpha=1.0)
-    light = {"decay1": 1e-5, "decay2": 1e-5, "dropout": 0.3, "lr": 0.01, "hidden_channels": 128}
+    light = {"decay1": 1e-5, "decay2": 1e-5, "dropout": 0.3, "lr": 0.02, "hidden_channels": 128}
     contrast = {"lambda_rt": 0.1, "lambda_cs": 0.7, "margin": 0.7}
     weak = {"input_dropout": 0.6 * drop, "dropout": 0.35}
     found = [Candidate("mlp", alone)]
@@ -83,7 +83,8 @@ def candidates(traits: Traits) -> list[Candidate]:
             Candidate("deep", base.replace(num_steps=16, alpha=0.06, lr=0.03, decay1=1.6e-4, decay2=1e-5, **weak)),
             Candidate("half", base.replace(num_steps=4, alpha=0.5, features=form, lr=0.02, **contrast)),
         ]
-    found.append(Candidate("mlp-light", alone.replace(**light)))
+    # many labels need little restraint: then it is among the first
+    found.insert(len(found) if traits.few else 2, Candidate("mlp-light", alone.replace(**light)))
     if traits.sparse and traits.counts:
         found.append(Candidate("mlp-row", alone.replace(features="row", lr=0.03, decay1=1e-4)))
     if traits.has_edges:
