@@ -66,9 +66,11 @@ def candidates(traits: Traits) -> list[Candidate]:
     """All that may be tried on a graph like this, the likeliest first. The first one is the plain MLP."""
     drop = 0.5 if traits.sparse else 0.0
     form = "row" if traits.counts else "raw"
-    base = BASE.replace(input_dropout=drop, decay1=5e-3 if traits.few else 5e-4, decay2=5e-4, lr=0.01)
+    base = BASE.replace(input_dropout=drop, decay2=5e-4)
+    # many labels make many steps: they may be larger
+    base = base.replace(decay1=5e-3, lr=0.01) if traits.few else base.replace(decay1=5e-4, lr=0.02, patience=25)
     alone = base.replace(num_steps=0, alpha=1.0)
-    light = {"decay1": 1e-5, "decay2": 1e-5, "dropout": 0.3, "lr": 0.02, "hidden_channels": 128}
+    light = {"decay1": 1e-5, "decay2": 1e-5, "dropout": 0.3, "hidden_channels": 128}
     contrast = {"lambda_rt": 0.1, "lambda_cs": 0.7, "margin": 0.7}
     weak = {"input_dropout": 0.6 * drop, "dropout": 0.35}
     found = [Candidate("mlp", alone)]

@@ -95,9 +95,13 @@ class Fit:
             self._decide(
                 f"{test.numel():,} of {self.labelled.numel():,} labelled nodes were held out for the estimate."
             )
-            tuned = self._tune(folds(y, kept, self.seed), self.clock.part(0.7))
+            tuner = self._tuner(folds(y, kept, self.seed))
+            tuned = tuner.tune(candidates(self.traits), self.clock.part(0.7))
+            affordable = self._can_learn_again(tuned)
+            if not affordable:  # then all of the time is for this
+                tuned = tuner.tune(candidates(self.traits), self.clock.part(0.9))
             scores = self._measured(tuned, known, test)
-            again = self._again(tuned)
+            again = self._again(tuned) if affordable else None
             if again is not None:
                 tuned, known = again, self.labelled
         self._explain(tuned)
@@ -149,9 +153,11 @@ class Fit:
             self._decide("There are no edges: this is an MLP.")
         return Traits(bool(edge_index.numel()), sparse, counts, few, enhance)
 
+    def _tuner(self, split: list[Fold], seed: int | None = None) -> Tuner:
+        return Tuner(self.prepared, self.data.y, split, self.seed if seed is None else seed, self._tell)
+
     def _tune(self, split: list[Fold], clock: Clock, seed: int | None = None) -> Tuned:
-        tuner = Tuner(self.prepared, self.data.y, split, self.seed if seed is None else seed, self._tell)
-        return tuner.tune(candidates(self.traits), clock)
+        return self._tuner(split, seed).tune(candidates(self.traits), clock)
 
     def _measured(self, tuned: Tuned, known: Tensor, test: Tensor) -> dict[str, Any]:
         """Scores on nodes that nothing was chosen by."""
@@ -207,16 +213,15 @@ class Fit:
         how = f"cross-validation of the whole procedure, {len(done)} of {len(tests)} parts"
         return self._scores(torch.cat([answer for _, answer, _ in done]), rivals, y, how)
 
+    def _can_learn_again(self, tuned: Tuned) -> bool:
+        """Whether there is time to train the chosen candidates on two folds at least."""
+        needed = sum(run.seconds for run in tuned.outcomes) / max(1, len(tuned.outcomes)) * 2 * len(_chosen(tuned))
+        return self.clock.left() * torch.get_num_threads() >= needed
+
     def _again(self, tuned: Tuned) -> Tuned | None:
         """The chosen candidates once more with the held-out labels, now that they have been measured."""
-        chosen = [tuned.candidates[name] for name in {*tuned.weights, tuned.partner}]
-        needed = sum(run.seconds for run in tuned.outcomes) / max(1, len(tuned.outcomes)) * 2 * len(chosen)
-        if self.clock.left() * torch.get_num_threads() < needed:
-            return None
-        tuner = Tuner(
-            self.prepared, self.data.y, folds(self.data.y, self.labelled, self.seed + 1), self.seed + 1, self._tell
-        )
-        tuner.again(chosen, self.clock)
+        tuner = self._tuner(folds(self.data.y, self.labelled, self.seed + 1), self.seed + 1)
+        tuner.again(_chosen(tuned), self.clock)
         again = tuner.keep(tuned)
         if again is not None:
             self._decide("After the estimate, the model has also learned from the nodes that were held out for it.")
@@ -257,6 +262,11 @@ class Fit:
             self.data, ids, self.classes, members, known, tuned.spread, tuned.temperature,
             tuned.partner_temperature, state, {}, tuned.shift,
         )  # fmt: skip
+
+
+def _chosen(tuned: Tuned) -> list[Candidate]:
+    """The candidates that have a say, on nodes with edges or without."""
+    return [tuned.candidates[name] for name in {*tuned.weights, tuned.partner}]
 
 
 def _described(candidate: Candidate) -> str:
