@@ -28,6 +28,18 @@ class Graph(NamedTuple):
         return int(self.y.max()) + 1
 
 
+def planted(rng: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, classes: int = 8) -> Graph:
+    """A large graph: seven edges of ten within a class, twenty features that hint at it."""
+    y = rng.integers(0, classes, nodes)
+    order = np.argsort(y, kind="stable")
+    start, end = (np.searchsorted(y[order], np.arange(classes), side) for side in ("left", "right"))
+    first = rng.integers(0, nodes, edges)
+    inside = order[rng.integers(start[y[first]], end[y[first]])]
+    second = np.where(rng.random(edges) < 0.7, inside, rng.integers(0, nodes, edges))
+    x = rng.normal(size=(nodes, 20)) + 0.35 * rng.normal(size=(classes, 20))[y]
+    return Graph(sparse.csr_array(x.round(4)), simple(np.stack([first, second])), y)
+
+
 def rewired(share: float) -> Callable[[Graph, np.random.Generator], Graph]:
     """One end of a share of the edges goes to a random node."""
 

@@ -80,7 +80,7 @@ def target_text(target: str, cells: Sequence[Cell]) -> str:
     if sources:
         parts.append(f"Published: {'; '.join(str(source) for source in sources)}.")
     if elsewhere:
-        parts.append("Elsewhere: " + "; ".join(f"{row}: {source}" for row, source in elsewhere) + ".")
+        parts.append("Elsewhere:\n\n" + "\n".join(f"- {row}: {source}." for row, source in elsewhere))
     remarks = dict.fromkeys(
         (title(cell.graph), cell.remark) for cell in cells if cell.remark and cell.outcome != "holds"
     )
