@@ -59,7 +59,11 @@ def write_page(folder: Path, page: Path) -> None:
             if joins:
                 parts.append(_join_table(joins))
         else:
-            parts.append(_markdown([Row(**row) for row in content["results"]]))
+            rows = [Row(**row) for row in content["results"]]
+            plot = page.parent / "figures" / f"{path.stem}.svg"
+            draw_ratios(rows, plot)
+            parts.append(f"![ratios and bars](figures/{plot.name})")
+            parts.append(_markdown(rows))
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n\n".join(parts) + "\n")
 
@@ -114,6 +118,32 @@ def _join_table(points: list[dict[str, Any]]) -> str:
         cells = f"{point['value']:,} | {point['seconds']:.3g} | {point['work']:,.0f} | {point['bytes'] / 1e6:,.0f} MB"
         lines.append(f"| {point['curve']} | {cells} |")
     return "\n".join(lines)
+
+
+def draw_ratios(rows: list[Row], path: Path) -> None:
+    """How many times as fast as its peer each claim is, beside the least it has to be."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(10, 0.9 + 0.24 * len(rows)), layout="constrained")
+    places = range(len(rows))
+    axes.hlines(places, 1, [row.ratio for row in rows], color="0.8", linewidth=1)
+    for holds, color, label in ((True, "tab:blue", "measured"), (False, "tab:red", "below its bar")):
+        own = [place for place in places if rows[place].holds is holds]
+        if own:
+            axes.plot([rows[place].ratio for place in own], own, "o", color=color, label=label)
+    barred = [place for place in places if rows[place].bar is not None]
+    axes.plot([rows[place].bar or 1.0 for place in barred], barred, "k|", markersize=11, label="at least")
+    axes.set_yticks(places, [f"{row.what}, {row.graph}" for row in rows], fontsize=7)
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="times as fast as the peer, in the same run")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
 def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: Path) -> None:

@@ -170,6 +170,8 @@ def test_page_from_results(tmp_path):
     assert "10.0× (below the bar)" in text
     assert "a chip, 2 threads" in text
     assert (tmp_path / "docs" / "figures" / "bench-scale.svg").stat().st_size > 1000
+    assert "](figures/bench-cpu.svg)" in text
+    assert (tmp_path / "docs" / "figures" / "bench-cpu.svg").stat().st_size > 1000
 
 
 def test_line_names_ratio_bar_and_answer():
