@@ -8,7 +8,8 @@ TINY = 1e-9
 COLDEST, HOTTEST = 0.2, 5.0
 DOUBT, RESERVE = 3.0, 10.0
 FEW, EQUALS = 300, 4
-PICKS = 12
+PICKS, GAIN = 12, 5e-4
+GLANCE = 2000  # nodes that are enough to see how sure an answer is
 NEWTON_STEPS = 8
 
 
@@ -22,9 +23,9 @@ def surprise(probabilities: Tensor, y: Tensor) -> float:
     return float(-probabilities.clamp(min=TINY)[torch.arange(y.numel()), y].log().mean())
 
 
-def temperature(probabilities: Tensor, y: Tensor) -> float:
+def temperature(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
     """The T with the least surprise; few nodes pull it towards 1, as if ``DOUBT`` more had said so."""
-    grid = np.geomspace(COLDEST, HOTTEST, 61)
+    grid = np.geomspace(COLDEST, HOTTEST, values)
     m = y.numel()
     cost = [m * surprise(tempered(probabilities, float(T)), y) + DOUBT * float(np.log(T)) ** 2 for T in grid]
     return float(grid[int(np.argmin(cost))])
@@ -84,12 +85,15 @@ def _closest(probabilities: Tensor, said: Tensor) -> float:
 
 
 def merit(probabilities: Tensor, y: Tensor) -> float:
-    """What choices go by: accuracy, and a quarter as heavy the mean probability of the true class.
+    """What choices go by: accuracy, and a quarter as heavy the mean probability of the true class, once calibrated.
 
-    The second term settles the ties that few judging nodes leave.
+    The second term settles the ties that few judging nodes leave. Without calibration it would be held against an
+    answer that it is right but never sure, as label propagation is.
     """
     right = (probabilities.argmax(1) == y).float().mean()
-    return float(right + probabilities[torch.arange(y.numel()), y].mean() / 4)
+    some = slice(None, None, -(-y.numel() // GLANCE) or 1)
+    sure = tempered(probabilities[some], temperature(probabilities[some], y[some], values=13))
+    return float(right + sure[torch.arange(sure.shape[0]), y[some]].mean() / 4)
 
 
 def mixture(answers: list[Tensor], y: Tensor) -> list[float]:
@@ -110,7 +114,7 @@ def mixture(answers: list[Tensor], y: Tensor) -> list[float]:
     while sum(counts) < PICKS:
         tried = [merit((total + each) / (sum(counts) + 1), y) for each in answers]
         i = int(np.argmax(tried))
-        if tried[i] <= best + 1e-6:
+        if tried[i] <= best + GAIN:
             break
         best, total = tried[i], total + answers[i]
         counts[i] += 1

@@ -108,3 +108,14 @@ def test_one_or_two_runs_are_not_cooled():
     answers, _ = noisy(2, 1.0, 50)
     assert cooling(answers, 1.0) == cooling(answers[:1], 1.0) == 1
     assert cooling(answers[:1].expand(4, -1, -1), 1.0) == pytest.approx(1)  # nor a run that is repeated
+
+
+def test_to_be_right_but_never_sure_is_no_fault():
+    torch.manual_seed(0)
+    y = torch.randint(0, 3, (5_000,))
+    right = torch.nn.functional.one_hot(y, 3).float()
+    shy = (0.9 * right + 0.2 * torch.rand(5_000, 3)).softmax(1)
+    sure = (20 * torch.where(torch.rand(5_000, 1) < 0.97, right, right.roll(1, 1))).softmax(1)
+    assert shy.amax(1).max() < 0.6
+    assert merit(shy, y) > merit(sure, y)
+    assert mixture([sure, shy], y)[1] > 0
