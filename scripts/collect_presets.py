@@ -79,9 +79,7 @@ def judgements(
 def text(graph: str, content: dict[str, Any], splits: int) -> str:
     """The file as people read it: families in their order, settings one a line."""
     presets = {
-        family: {
-            key: entry[key] for key in ("provenance", "saw_test", "validation", "surprise", "settings") if key in entry
-        }
+        family: {key: entry[key] for key in KEYS if key in entry}
         for family in FAMILIES
         if (entry := content["presets"].get(family))
     }

@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphpartner.bench.scale import Point
 from graphpartner.bench.timing import Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SUITE_TITLES = {
     "cuda": "Training on a GPU",
@@ -38,7 +41,7 @@ def line(measured: Row | Point) -> str:
 
 
 def write_page(folder: Path, page: Path) -> None:
-    """Write the Markdown page from all ``bench-*.json`` files of a folder, with a plot of the scale suite beside it."""
+    """Write the Markdown page from all ``bench-*.json`` files of a folder, with a plot of each beside it."""
     parts = [
         "# Performance",
         "Written by `gpnn bench`; every ratio is against a peer measured in the same run, and every row says whether "
@@ -49,8 +52,8 @@ def write_page(folder: Path, page: Path) -> None:
         content = json.loads(path.read_text())
         title = SUITE_TITLES.get(content["suite"], content["suite"])
         parts.append(f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`")
+        plot = page.parent / "figures" / f"{path.stem}.svg"
         if content["suite"] == "scale":
-            plot = page.parent / "figures" / f"{path.stem}.svg"
             joins = [point for point in content["results"] if point["curve"].startswith("join")]
             others = [point for point in content["results"] if point not in joins]
             draw_scale(others, joins, plot)
@@ -60,7 +63,6 @@ def write_page(folder: Path, page: Path) -> None:
                 parts.append(_join_table(joins))
         else:
             rows = [Row(**row) for row in content["results"]]
-            plot = page.parent / "figures" / f"{path.stem}.svg"
             draw_ratios(rows, plot)
             parts.append(f"![ratios and bars](figures/{plot.name})")
             parts.append(_markdown(rows))
@@ -141,9 +143,7 @@ def draw_ratios(rows: list[Row], path: Path) -> None:
     axes.set(xscale="log", xlabel="times as fast as the peer, in the same run")
     axes.grid(axis="x", alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    _save(figure, path)
 
 
 def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: Path) -> None:
@@ -180,6 +180,13 @@ def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: 
     for axes in panels:
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
+    _save(figure, path)
+
+
+def _save(figure: "Figure", path: Path) -> None:
+    """Write a figure, without the date, so that the same data make the same picture."""
+    import matplotlib.pyplot as plt
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
