@@ -85,10 +85,11 @@ def measure(graph: str, case: str, budget: str, root: str | None, seed: int = 0)
         about = json.loads((Path(folder) / "model" / "model.json").read_text())["about"]
         answers, confidence = predicted(Path(folder) / "predictions.csv")
     right = answers[test] == y[test]
-    ece = calibration_error(torch.from_numpy(confidence[test]), torch.from_numpy(right))
+    sure = torch.from_numpy(confidence[test])
     return {
         "accuracy": float(right.mean()),
-        "ece": ece,
+        "ece": calibration_error(sure, torch.from_numpy(right)),
+        "chance": chance_error(sure),
         "nodes": int(test.size),
         "seconds": seconds,
         "memory": memory,
@@ -97,6 +98,13 @@ def measure(graph: str, case: str, budget: str, root: str | None, seed: int = 0)
         "decisions": about["decisions"],
         "rivals": rivals(x, edges, y, known, test, made.classes, seed),
     }
+
+
+def chance_error(confidence: torch.Tensor, draws: int = 200) -> float:
+    """The calibration error that perfect probabilities would show on so many nodes, on average."""
+    fate = torch.Generator().manual_seed(0)
+    luck = [torch.rand(confidence.shape, generator=fate, dtype=torch.float64) < confidence for _ in range(draws)]
+    return float(np.mean([calibration_error(confidence, right) for right in luck]))
 
 
 def loaded(graph: str, root: str | None) -> Graph:
@@ -224,8 +232,10 @@ def page(rows: list[dict]) -> str:
         "Made by `python scripts/own_graph.py` from [`results/own-graph.json`](../results/own-graph.json); no number "
         "is typed in. Every row is a graph written as `nodes.csv` and `edges.csv`, fitted by `gpnn fit` without any "
         "further option and predicted by `gpnn predict`. Accuracy and calibration error (10 bins) are those of the "
-        "predictions for nodes whose labels were in no file. *Estimate* is what `gpnn fit` itself printed, from the "
-        "labels it was given. One draw each; the rivals see the same labels.", "",
+        "predictions for nodes whose labels were in no file; *by chance* is the calibration error that perfect "
+        "probabilities would show on as many nodes, since bins of few nodes are never even. *Estimate* is "
+        "what `gpnn fit` itself printed, from the labels it was given. One draw each; the rivals see the same labels.",
+        "",
     ]  # fmt: skip
     for case, (meaning, *_) in CASES.items():
         of_case = [row for graph in GRAPHS for row in rows if row["case"] == case and row["graph"] == graph]
@@ -233,11 +243,11 @@ def page(rows: list[dict]) -> str:
             continue
         lines += [f"## {case[0].upper()}{case[1:]}", "", f"{meaning[0].upper()}{meaning[1:]}.", ""]
         lines += [
-            "| graph | accuracy | calibration error | estimate | "
+            "| graph | test nodes | accuracy | calibration error | by chance | estimate | "
             + " | ".join(RIVALS)
             + " | to the best rival | budget, taken | memory |"
         ]
-        lines += ["|" + "---|" * (7 + len(RIVALS))]
+        lines += ["|" + "---|" * (9 + len(RIVALS))]
         for row in of_case:
             best = max(row["rivals"].values())
             estimate = row["estimate"]
@@ -247,7 +257,8 @@ def page(rows: list[dict]) -> str:
             memory = f"{row['memory'] / 1e9:.1f} GB" if "memory" in row else ""
             others = " | ".join(f"{row['rivals'][name]:.1%}" for name in RIVALS)
             lines.append(
-                f"| {row['graph']} | **{row['accuracy']:.1%}** | {row['ece']:.1%} | {said} | {others} | "
+                f"| {row['graph']} | {row['nodes']:,} | **{row['accuracy']:.1%}** | {row['ece']:.1%} | "
+                f"{row['chance']:.1%} | {said} | {others} | "
                 f"{100 * (row['accuracy'] - best):+.1f} | {row['budget']}, {row['seconds']:.0f} s | {memory} |"
             )
         lines.append("")

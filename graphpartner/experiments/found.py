@@ -35,7 +35,8 @@ def write_preset(
     """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten."""
     import yaml
 
-    command = f"gpnn search {graph} --family {family}" + (f" --hold {held}" if held else "")
+    kept = Path(held).name if held and held.endswith(".yaml") else held  # where it lay says nothing to a reader
+    command = f"gpnn search {graph} --family {family}" + (f" --hold {kept}" if kept else "")
     provenance = (
         f"{command}: best of {found.trials} configurations on validation nodes over {splits} {drawn}, "
         f"{len(found.finalists)} finalists judged again on {2 * splits} others ({100 * found.judged.accuracy:.2f} %): "

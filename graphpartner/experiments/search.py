@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import optuna
 
 THROUGH = 0.3  # share of the configurations that go on from a first few splits to all of them
-FINALISTS = 10  # the best trials are judged once more, on splits that the search has not seen
+FINALISTS = 6  # the best trials are judged once more, on splits that the search has not seen
 
 
 @dataclass(frozen=True)

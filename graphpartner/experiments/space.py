@@ -51,19 +51,20 @@ TUNED: Space = {
     "beta": Choice((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "score": Choice(("inner", "cosine")),
     "positives": Choice(("self", "neighbors")),
+    # 0: classes are taken to be as frequent as in the training set; otherwise as estimated from unlabelled nodes
+    "prior_temperature": Choice((0.0, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.2)),
 }
 VIEWS: Space = {
     "views": Choice((2, 3, 4)),
     "drop_node": Between(0.0, 0.8),
     "lambda_views": Between(0.1, 3.0, log=True),
     "sharpening": Between(0.1, 1.0),
-    "prior_temperature": Between(0.2, 1.2),
 }
 DISTILLED: Space = {"teachers": Choice((4,)), "lambda_distill": Between(0.05, 5.0, log=True)}
 # What a family adds to settings that are held
 ADDED: dict[str, Space] = {
-    "views": VIEWS,
-    "distilled": {**DISTILLED, "prior_temperature": VIEWS["prior_temperature"]},
+    "views": {**VIEWS, "prior_temperature": TUNED["prior_temperature"]},
+    "distilled": {**DISTILLED, "prior_temperature": TUNED["prior_temperature"]},
 }
 
 # The paper says of CiteSeer that it takes 48 steps, cosine scores and neighbour positives.
@@ -84,7 +85,7 @@ FAMILIES: dict[str, Space] = {
 
 def only(family: str, settings: Settings) -> Settings:
     """These settings without what goes beyond a family."""
-    beyond = ({**VIEWS, **DISTILLED}).keys() - FAMILIES[family].keys()
+    beyond = ({**TUNED, **VIEWS, **DISTILLED}).keys() - FAMILIES[family].keys()
     return settings.replace(**{name: getattr(Settings(), name) for name in beyond})
 
 

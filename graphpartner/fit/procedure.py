@@ -13,6 +13,7 @@ from graphpartner.baselines.label_propagation import majority
 from graphpartner.enhance.memory import working_memory
 from graphpartner.enhance.plan import plan_join
 from graphpartner.errors import InputError
+from graphpartner.fit.calibration import temperature
 from graphpartner.fit.candidates import Candidate, Traits, candidates
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.model import Member, Model
@@ -70,6 +71,7 @@ class Fit:
     def run(self, ids: list[Any], encoder: Any = None) -> Model:
         """Choose, train, measure."""
         y, test, few = self.data.y, None, is_few(self.data.y)
+        checked = ""
         self.traits = self._traits(few)
         if self.data.get("train_mask") is not None:
             train, val, test = (self._mask(name) for name in ("train_mask", "val_mask", "test_mask"))
@@ -80,7 +82,7 @@ class Fit:
                 f"{test.numel():,} to test."
             )
             tuned = self._tune(split, self.clock)
-            scores = self._measured(tuned, known, test) if test.numel() else None
+            scores = self._scores(*self._answers(tuned, known, test), y[test], "held out") if test.numel() else None
         elif few:
             known = self.labelled
             self._decide(
@@ -100,11 +102,14 @@ class Fit:
             affordable = self._can_learn_again(tuned)
             if not affordable:  # then all of the time is for this
                 tuned = tuner.tune(candidates(self.traits), self.clock.part(0.9))
-            scores = self._measured(tuned, known, test)
+            answer, rivals = self._answers(tuned, known, test)
+            scores = self._scores(answer, rivals, y[test], "held out")
             again = self._again(tuned) if affordable else None
             if again is not None:
                 tuned, known = again, self.labelled
-        self._explain(tuned)
+            tuned = tuned.warmer(temperature(answer, y[test]))  # changes no answer, so the estimate stands
+            checked = f" and the {test.numel():,} held out"
+        self._explain(tuned, checked)
         model = self._model(tuned, known, ids, encoder)
         model.about = {
             "scores": scores,
@@ -158,10 +163,6 @@ class Fit:
 
     def _tune(self, split: list[Fold], clock: Clock, seed: int | None = None) -> Tuned:
         return self._tuner(split, seed).tune(candidates(self.traits), clock)
-
-    def _measured(self, tuned: Tuned, known: Tensor, test: Tensor) -> dict[str, Any]:
-        """Scores on nodes that nothing was chosen by."""
-        return self._scores(*self._answers(tuned, known, test), self.data.y[test], "held out")
 
     def _answers(self, tuned: Tuned, known: Tensor, test: Tensor) -> tuple[Tensor, list[Rival]]:
         """What the model and its rivals say about the test nodes."""
@@ -227,8 +228,13 @@ class Fit:
             self._decide("After the estimate, the model has also learned from the nodes that were held out for it.")
         return again
 
-    def _explain(self, tuned: Tuned) -> None:
-        """The decisions as sentences, with the validation figures behind them."""
+    def _explain(self, tuned: Tuned, checked: str) -> None:
+        """The decisions as sentences, with the validation figures behind them.
+
+        Args:
+            tuned: what was decided.
+            checked: which nodes calibration has seen besides those validated on.
+        """
         found, judged = tuned.validation, f"on {tuned.judged:,} validation nodes"
         if self.traits.has_edges:
             gain = found["mixture"] - found["mlp"]
@@ -241,7 +247,7 @@ class Fit:
         self._decide(f"The model is a mixture of {len(tuned.outcomes)} runs: {names}.")
         if self.traits.enhance:
             self._decide(_enhancement(tuned))
-        self._decide(f"Probabilities are calibrated with temperature {tuned.temperature:.2f}, {judged}.")
+        self._decide(f"Probabilities are calibrated with temperature {tuned.temperature:.2f}, {judged}{checked}.")
 
     def _model(self, tuned: Tuned, known: Tensor, ids: list[Any], encoder: Any) -> Model:
         runs: dict[str, list[Outcome]] = {}

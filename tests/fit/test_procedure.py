@@ -13,6 +13,7 @@ from graphpartner.fit.candidates import Traits, candidates
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.prepared import Prepared
 from graphpartner.fit.procedure import Fit
+from graphpartner.fit.scores import calibration_error
 from graphpartner.fit.splits import folds
 from graphpartner.fit.tuning import Tuner
 from graphpartner.graph.adjacency import simple_edges
@@ -77,6 +78,20 @@ def test_held_out_estimate_agrees_with_hidden_nodes():
     assert set(scores["rivals"]) == {"majority", "MLP", "label propagation"}
     assert accuracy > scores["rivals"]["MLP"] + 0.2
     assert any("graph helps" in sentence for sentence in model.about["decisions"])
+
+
+@pytest.mark.slow
+def test_nodes_held_out_correct_a_temperature_that_is_wrong(monkeypatch):
+    monkeypatch.setattr(tuning, "cooling", lambda answers, single: 0.2)
+    data = planted(1500, "anywhere")
+    truth = data.y.clone()
+    data.y[1000:] = -1
+    model = fit(data, 3.0)
+    answer = model.answer().both[1000:]
+    error = calibration_error(answer.max(1).values, answer.argmax(1) == truth[1000:])
+    assert model.about["scores"]["ece"] > 0.15  # five times too sure, as the estimate says
+    assert error < 0.1
+    assert any("the 200 held out" in sentence for sentence in model.about["decisions"])
 
 
 @pytest.mark.slow
