@@ -248,10 +248,18 @@ def test_train(gpnn, elsewhere, monkeypatch):
     assert files(elsewhere) == [f"a/b/{name}" for name in FILES]
     assert re.search(r"^test accuracy +\d+\.\d %   1 seed$", out, re.MULTILINE)
     assert re.search(r"^published +76\.5 ± 0\.5 %", out, re.MULTILINE)
-    assert "GPNN on CiteSeer: preset tuned, changed, 1 seed, cpu" in err
-    assert "picked with a look at test accuracy" in err
+    assert "GPNN on CiteSeer: preset views, changed, 1 seed, cpu" in err
+    assert "picked with a look at test accuracy" not in err
     assert re.search(r"^training: \d+%, .* taken, at most .* left$", err, re.MULTILINE)
     assert "\x1b" not in out + err  # no colours in a pipe
+
+
+def test_settings_picked_with_a_look_at_test_accuracy_say_so(gpnn, elsewhere):
+    text = "{graph: citeseer, family: tuned, provenance: picked, saw_test: true, settings: {alpha: 0.3}}"
+    (elsewhere / "picked.yaml").write_text(text)
+    code, _, err = gpnn(*QUICK, "--preset", "picked.yaml")
+    assert code == 0
+    assert "picked with a look at test accuracy" in err
 
 
 def test_train_json(gpnn, elsewhere):
@@ -259,7 +267,7 @@ def test_train_json(gpnn, elsewhere):
     assert code == 0
     found = json.loads(out)
     assert found["preset"] == "paper, changed"
-    assert found["saw_test"] is True
+    assert found["saw_test"] is False
     assert len(found["test_accuracy"]) == 2
     assert found["test_mean"] == pytest.approx(np.mean(found["test_accuracy"]))
     assert found["files"] == [f"runs/citeseer/{name}" for name in (FILES[3], FILES[1], FILES[0], FILES[2])]

@@ -1,6 +1,7 @@
 """Studies that survive a kill, and the preset a search has found, as a file with its provenance."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,19 @@ def open_study(storage: str, name: str) -> "optuna.Study":
 
 
 def write_preset(
-    folder: Path, graph: str, family: str, found: Found, splits: int, drawn: str, held: str | None = None
+    folder: Path,
+    graph: str,
+    family: str,
+    found: Found,
+    splits: int,
+    drawn: str,
+    held: str | None = None,
+    starts: Sequence[Settings] = (),
 ) -> Path:
-    """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten."""
+    """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten.
+
+    Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere.
+    """
     import yaml
 
     kept = Path(held).name if held and held.endswith(".yaml") else held  # where it lay says nothing to a reader
@@ -43,12 +54,15 @@ def write_preset(
         "of those within a standard error of the highest accuracy, the one with the highest likelihood; "
         "no test label was looked at"
     )
+    winner = found.settings.replace(epochs=Settings().epochs)
+    if winner in [start.replace(epochs=Settings().epochs) for start in starts]:
+        provenance += "; the winner is one of the settings it began at"
     content = {
         "graph": graph,
         "family": family,
         "provenance": provenance,
         "saw_test": False,
-        "settings": changes(found.settings.replace(epochs=Settings().epochs)),
+        "settings": changes(winner),
         "finalists": [
             {
                 "search": round(before, 4),

@@ -16,23 +16,27 @@ def table1(cells: Sequence[Cell]) -> Iterator[Verdict]:
     """GPNN against every baseline, graph by graph."""
     for graph in graphs_of(cells):
         best = find(cells, OURS, graph)
-        rows = [cell.row for cell in cells if cell.method != "gpnn" and cell.graph == graph and cell.mean is not None]
-        if best is None or not rows:
-            continue
+        rows = dict.fromkeys(cell.row for cell in cells if cell.method != "gpnn" and cell.graph == graph)
         ahead: list[str] = []
         behind: list[str] = []
-        for row in dict.fromkeys(rows):
+        unknown: list[str] = []
+        for row in rows:
             other = find(cells, row, graph)
-            difference = paired([best], [other]) if other is not None else None
-            if difference is not None:
+            difference = paired([best], [other]) if best is not None and other is not None else None
+            if difference is None:
+                unknown.append(row)
+            else:
                 (ahead if difference.ahead else behind).append(f"{row} {difference}")
+        if best is None or not ahead + behind:
+            continue
         yield Verdict(
             "table1",
             f"GPNN is ahead of every baseline on {graph}",
             "the best preset less the baseline, over the same seeds and splits: above 0 with p < 0.05",
-            not behind,
+            False if behind else None if unknown else True,
             f"{best.mean:.1f}; ahead of {', '.join(ahead) or 'none'}"
-            + (f"; not ahead of {', '.join(behind)}" if behind else ""),
+            + (f"; not ahead of {', '.join(behind)}" if behind else "")
+            + (f"; not run: {', '.join(unknown)}" if unknown else ""),
         )
     for row in dict.fromkeys(cell.row for cell in cells if cell.elsewhere is not None and cell.graph in PUBLIC):
         own = [cell for graph in PUBLIC if (cell := find(cells, row, graph)) is not None and cell.elsewhere is not None]

@@ -69,7 +69,7 @@ def test_a_graph_that_is_not_here(tmp_path):
     assert [len(slot.runs) for slot in citeseer] == [100, 100, 100]
 
 
-def test_fig5_then_fig4_share_runs(tmp_path, tiny, monkeypatch):
+def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
     tiny("fig5", {"steps": [2, 4]})
     (cells,) = reproduce(quick("fig5", seeds=1), tmp_path).values()
     assert len(cells) == 2 * 2 * 3
@@ -93,10 +93,16 @@ def test_fig5_then_fig4_share_runs(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(module, "perform", lambda batch, *rest: trained.extend(batch) or perform(batch, *rest))
     assert reproduce(quick("fig5", seeds=1), tmp_path)["fig5"] == cells  # nothing is run again
     assert trained == []
-    tiny("fig4", {"steps": [2]})
+    tiny("fig4", {"steps": [48]})
     reproduce(quick("fig4", seeds=1), tmp_path)
-    assert len(trained) == 3  # the full model was trained for figure 5
-    assert len(read_lines(tmp_path / "runs" / "fig4.jsonl.gz")) == 4  # and its lines are here, too
+    assert len(trained) == 4
+    trained.clear()
+    tiny("table3")
+    reproduce(quick("table3", seeds=1), tmp_path)
+    # the whole model with the preset's 48 steps was trained for figure 4
+    assert [run.settings["beta"] for run in trained if run.method == "gpnn"] == [1.0]
+    lines = [line for line in read_lines(tmp_path / "runs" / "table3.jsonl.gz") if line["method"] == "gpnn"]
+    assert len(lines) == 2  # and its line is here, too
 
 
 def test_without_running(tmp_path, tiny):

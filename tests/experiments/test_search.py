@@ -86,7 +86,10 @@ def test_the_preset_it_writes_can_be_trained(tmp_path):
     assert read.settings.alpha == pytest.approx(found.settings.alpha, rel=1e-3)
     assert "4 configurations" in read.provenance
     assert "--hold cora/tuned" in read.provenance
-    assert "no test label" in read.provenance
+    assert read.provenance.endswith("no test label was looked at")
+    start = found.settings.replace(epochs=30)
+    began = preset(str(write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", starts=[BASE, start])))
+    assert began.provenance.endswith("the winner is one of the settings it began at")
     with pytest.raises(InputError, match="cannot be read"):
         preset(str(tmp_path / "none.yaml"))
     file.write_text("graph: cora")

@@ -104,6 +104,10 @@ def test_fig1(energy, holds):
 def test_table1():
     cells = [cell("GPNN (best)", [86, 86.2, 85.9]), cell("GCN", [81, 81.3, 81], method="gcn")]
     assert judged(table_findings.table1, cells) == {"GPNN is ahead of every baseline on cora": True}
+    empty = dataclasses.replace(cell("GAT", [0.0], method="gat"), mean=None, seeds=[], values=[])
+    (verdict,) = table_findings.table1([*cells, empty])
+    assert verdict.holds is None  # who was not run may be ahead
+    assert verdict.numbers.endswith("; not run: GAT")
     cells.append(cell("GRAND", [85.9, 86.3, 85.8], method="grand"))
     (verdict,) = table_findings.table1(cells)
     assert verdict.holds is False
