@@ -15,13 +15,12 @@ import yaml
 
 import graphpartner as gp
 from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import class_frequencies
+from graphpartner.experiments.frequencies import estimated
 from graphpartner.experiments.judgement import Judgement, judge
 from graphpartner.experiments.search import ranked
 from graphpartner.graph.packed import write_atomically
 from graphpartner.train.presets import FAMILIES, FOLDER
 from graphpartner.train.settings import Settings
-from graphpartner.train.trainer import train
 
 FIRST = 1_000  # splits of a search begin at 0
 KEYS = ("provenance", "saw_test", "validation", "surprise", "settings")
@@ -67,7 +66,7 @@ def judgements(
     seen = development(data, splits, FIRST)
     settings = {family: Settings().replace(**entry["settings"]) for family, entry in presets.items()}
     if data.get("train_mask") is None:
-        seen.class_weights = class_frequencies(train(seen, settings["tuned"], list(range(splits)), device), seen)
+        seen.class_weights = estimated(seen, settings["tuned"], device)
     judged = {}
     for family, each in settings.items():
         judged[family] = judge(seen, [each], device)[0]

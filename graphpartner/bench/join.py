@@ -15,6 +15,7 @@ from graphpartner.enhance.blocks import joined
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.ties import Rule
+from graphpartner.experiments.memory import peak_memory
 from graphpartner.graph.adjacency import adjacency
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.graph.datasets import load_dataset
@@ -66,17 +67,10 @@ def extra_memory(graph: str, root: str | None) -> int:
 
 
 def memory_rise(work: Callable[[], object]) -> int:
-    """Peak resident bytes while the work is done beyond those before it, by the high-water mark of Linux."""
-
-    def resident(name: str) -> int:
-        with open("/proc/self/status") as status:
-            return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
-
-    with open("/proc/self/clear_refs", "w") as mark:
-        mark.write("5")  # lowers the high-water mark to what is resident now
-    before = resident("VmRSS:")
-    work()
-    return resident("VmHWM:") - before
+    """Peak resident bytes while the work is done beyond those before it."""
+    with peak_memory("cpu") as peak:
+        work()
+    return int(peak[0])
 
 
 def within_a_second(graph: str, root: str | None) -> Row:

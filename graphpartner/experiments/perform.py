@@ -4,8 +4,6 @@ import copy
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,6 +16,7 @@ from graphpartner.experiments import measures
 from graphpartner.experiments.graphs import Graph
 from graphpartner.experiments.journal import Line
 from graphpartner.experiments.measures import Measured
+from graphpartner.experiments.memory import peak_memory
 from graphpartner.experiments.runs import LOOKS, Run
 from graphpartner.graph.statistics import graph_statistics
 from graphpartner.progress import Progress, silent
@@ -49,7 +48,7 @@ def perform(batch: list[Run], graph: Graph, progress: Progress = silent) -> list
         "batch": [run.seed for run in batch],
         "plan": trained.problem.propagate.explain() if isinstance(trained, Runs) else None,
     }
-    cost = {"seconds": seconds / len(batch), "peak_memory": peak[0], "parameters": _parameters(trained)}
+    cost = {"seconds": seconds / len(batch), "peak_memory": peak[0] / 1e6, "parameters": _parameters(trained)}
     found = _accuracies(batch, trained, data)
     for place, run in enumerate(batch):
         if run.members == 1:
@@ -129,33 +128,6 @@ def _look(run: Run, data: Data) -> Measured:
     attribute = attribute_graph(data.x, data.edge_index, **run.settings)
     quality = dataclasses.asdict(edge_quality(data.x, data.edge_index, data.y, attribute))
     return {name: 100 * value if name.endswith("_rate") else value for name, value in quality.items()}
-
-
-@contextmanager
-def peak_memory(device: str) -> Iterator[list[float]]:
-    """A list whose one number becomes the most megabytes taken, beyond those before: of the GPU, or of the process."""
-    peak = [0.0]
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        yield peak
-        peak[0] = (torch.cuda.max_memory_allocated() - before) / 1e6
-        return
-    try:
-        with open("/proc/self/clear_refs", "w") as mark:
-            mark.write("5")  # lowers Linux's high-water mark to what is resident now
-    except OSError:
-        yield peak  # another system: not measured
-        peak[0] = float("nan")
-        return
-    before = _resident("VmRSS:")
-    yield peak
-    peak[0] = (_resident("VmHWM:") - before) / 1e6
-
-
-def _resident(name: str) -> int:
-    with open("/proc/self/status") as status:
-        return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
 
 
 def machine_name(device: str) -> str:

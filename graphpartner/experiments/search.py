@@ -13,12 +13,11 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import class_frequencies
+from graphpartner.experiments.frequencies import estimated
 from graphpartner.experiments.judgement import Judgement, judge
 from graphpartner.experiments.space import Choice, Space
 from graphpartner.progress import Progress, silent
 from graphpartner.train.settings import PER_REPLICA, Settings
-from graphpartner.train.trainer import train
 
 if TYPE_CHECKING:
     import optuna
@@ -102,8 +101,7 @@ def search(
 def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device: str | torch.device) -> torch.Tensor:
     """Estimated class frequencies [C]; those of a study that goes on are the ones it began with."""
     if "class_weights" not in study.user_attrs:
-        runs = train(seen, settings, list(range(seen.train_mask.shape[0])), device)
-        study.set_user_attr("class_weights", class_frequencies(runs, seen).tolist())
+        study.set_user_attr("class_weights", estimated(seen, settings, device).tolist())
     return torch.tensor(study.user_attrs["class_weights"])
 
 
