@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ import typer
 
 from graphpartner.cli.options import JsonOption, check_choice, versions
 from graphpartner.errors import InputError
+
+LAST = 0.04  # share of the budget that is kept for what comes after training
 
 
 def fit(
@@ -34,6 +37,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit a model to your own graph: two files in, a model and an honest estimate of how good it is out."""
+    begun = time.monotonic()
     from graphpartner.fit.clock import parse_budget
     from graphpartner.fit.folder import is_replaceable, save_model
     from graphpartner.fit.procedure import Fit
@@ -55,8 +59,9 @@ def fit(
                   f"{len(graph.classes)} classes, {int((graph.data.y >= 0).sum()):,} labelled nodes")  # fmt: skip
     for sentence in graph.notes:
         notes().print(sentence, markup=False)
+    left = seconds * (1 - LAST) - (time.monotonic() - begun)  # reading took some of it
     with progress("fitting") as tell:
-        found = Fit(graph.data, list(graph.classes), seconds, seed, device, progress=tell)
+        found = Fit(graph.data, list(graph.classes), max(left, seconds / 2), seed, device, progress=tell)
         with _gently(found.clock.stop):
             model = found.run(graph.ids.tolist(), graph.encoder)
     model.about["columns"] = graph.columns
