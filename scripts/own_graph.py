@@ -25,6 +25,7 @@ from own_graph_cases import CASES, Graph, planted
 from scipy import sparse
 
 import graphpartner as gp
+from graphpartner.fit.clock import parse_budget
 from graphpartner.fit.scores import calibration_error
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.packed import write_atomically
@@ -32,6 +33,7 @@ from graphpartner.graph.packed import write_atomically
 REPOSITORY = Path(__file__).parents[1]
 RESULTS, PAGE = REPOSITORY / "results" / "own-graph.json", REPOSITORY / "docs" / "own-graph.md"
 GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo", "planted")
+MARGIN, MANY = 0.005, 1000
 RIVALS = ("majority", "logistic regression", "MLP", "label propagation", "GCN")
 
 
@@ -225,6 +227,23 @@ def network(
     return kept
 
 
+def summary(rows: list[dict]) -> str:
+    """How many rows are as good as they should be, and which are not."""
+
+    def named(found: list[dict]) -> str:
+        return ": " + "; ".join(f"{row['graph']}, {row['case']}" for row in found) if found else ""
+
+    behind = [row for row in rows if row["accuracy"] < max(row["rivals"].values()) - MARGIN]
+    large = [row for row in rows if row["nodes"] >= MANY]
+    unsure = [row for row in large if row["ece"] >= 0.05]
+    late = [row for row in rows if row["seconds"] > parse_budget(row["budget"])]
+    return (
+        f"Of {len(rows)} cases, {len(behind)} are more than {100 * MARGIN:g} points behind the best rival"
+        f"{named(behind)}. Of the {len(large)} with {MANY:,} test nodes or more, {len(unsure)} have a calibration "
+        f"error of 5 % or more{named(unsure)}. {len(late)} took longer than their budget{named(late)}."
+    )
+
+
 def page(rows: list[dict]) -> str:
     """The page, from what was measured."""
     lines = [
@@ -234,8 +253,8 @@ def page(rows: list[dict]) -> str:
         "further option and predicted by `gpnn predict`. Accuracy and calibration error (10 bins) are those of the "
         "predictions for nodes whose labels were in no file; *by chance* is the calibration error that perfect "
         "probabilities would show on as many nodes, since bins of few nodes are never even. *Estimate* is "
-        "what `gpnn fit` itself printed, from the labels it was given. One draw each; the rivals see the same labels.",
-        "",
+        "what `gpnn fit` itself printed, from the labels it was given. One draw each, one or two threads; the rivals "
+        "see the same labels.", "", summary(rows), "",
     ]  # fmt: skip
     for case, (meaning, *_) in CASES.items():
         of_case = [row for graph in GRAPHS for row in rows if row["case"] == case and row["graph"] == graph]

@@ -16,12 +16,14 @@ class Candidate:
         settings: the hyperparameters of its runs.
         hops: features of neighbours up to so many hops away stand beside a node's own.
         links: whether a node's row of the adjacency is among its features.
+        linear: whether it is a linear model (:mod:`graphpartner.fit.linear`); of its settings, only the graph's count.
     """
 
     name: str
     settings: Settings
     hops: int = 0
     links: bool = False
+    linear: bool = False
 
     @property
     def alone(self) -> bool:
@@ -35,13 +37,14 @@ class Candidate:
 
     def asdict(self) -> dict[str, Any]:
         """For a JSON file."""
-        return {"name": self.name, "hops": self.hops, "links": self.links, "settings": self.settings.asdict()}
+        kept = {name: getattr(self, name) for name in ("name", "hops", "links", "linear")}
+        return kept | {"settings": self.settings.asdict()}
 
     @staticmethod
     def restore(content: dict[str, Any]) -> "Candidate":
         """The candidate that :meth:`asdict` wrote down."""
         settings = Settings().replace(**content["settings"])
-        return Candidate(content["name"], settings, content["hops"], content["links"])
+        return Candidate(content["name"], settings, content["hops"], content["links"], content.get("linear", False))
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,14 @@ def candidates(traits: Traits) -> list[Candidate]:
     light = {"decay1": 1e-5, "decay2": 1e-5, "dropout": 0.3, "hidden_channels": 128}
     contrast = {"lambda_rt": 0.1, "lambda_cs": 0.7, "margin": 0.7}
     weak = {"input_dropout": 0.6 * drop, "dropout": 0.35}
-    found = [Candidate("mlp", alone)]
+    quick = [Candidate("linear", alone, linear=True), Candidate("mlp-light", alone.replace(**light))]
+    graph, rest = [], []
+    if traits.sparse and traits.counts:
+        rest.append(Candidate("mlp-row", alone.replace(features="row", lr=0.03, decay1=1e-4)))
     if traits.has_edges:
-        found += [
+        quick.insert(1, Candidate("linear-hops", alone, hops=2, linear=True))
+        graph = [
+            Candidate("linear-graph", base.replace(num_steps=2, alpha=0.0), linear=True),
             Candidate("shallow", base.replace(num_steps=2, alpha=0.1)),
             Candidate("two-hops", alone.replace(**light), hops=2),
             Candidate("contrast", base.replace(num_steps=10, alpha=0.2, decay1=base.decay1 * 2, **contrast, **weak)),
@@ -85,20 +93,16 @@ def candidates(traits: Traits) -> list[Candidate]:
             Candidate("deep", base.replace(num_steps=16, alpha=0.06, lr=0.03, decay1=1.6e-4, decay2=1e-5, **weak)),
             Candidate("half", base.replace(num_steps=4, alpha=0.5, features=form, lr=0.02, **contrast)),
         ]
-    # many labels need little restraint: then it is among the first
-    found.insert(len(found) if traits.few else 2, Candidate("mlp-light", alone.replace(**light)))
-    if traits.sparse and traits.counts:
-        found.append(Candidate("mlp-row", alone.replace(features="row", lr=0.03, decay1=1e-4)))
-    if traits.has_edges:
-        found += [
+        rest += [
             Candidate("graph-only", base.replace(num_steps=3, alpha=0.0, lr=0.02)),
             Candidate("two-hops-wide", alone.replace(**light | {"hidden_channels": 256, "dropout": 0.5}), hops=2),
             Candidate("six", base.replace(num_steps=6, alpha=0.2, lr=0.02, decay1=base.decay1 / 5)),
         ]
     if traits.enhance:
-        found[5:5] = [enhanced(each, 0.7) for each in found if each.name == "contrast"]
-        found += [enhanced(each, 0.8) for each in found if each.name == "deep"]
-    return found
+        graph[4:4] = [enhanced(each, 0.7) for each in graph if each.name == "contrast"]
+        rest += [enhanced(each, 0.8) for each in graph if each.name == "deep"]
+    # many labels need little restraint: then what has little comes first
+    return [Candidate("mlp", alone), *(graph + quick if traits.few else quick + graph), *rest]
 
 
 def enhanced(candidate: Candidate, beta: float) -> Candidate:

@@ -26,6 +26,7 @@ from graphpartner.progress import Progress, silent
 from graphpartner.train.trainer import pick_device
 
 ESTIMATE_FOLDS = 5
+HELD_OUT = "held out, never used for choosing"
 
 
 @dataclass
@@ -82,15 +83,17 @@ class Fit:
                 f"{test.numel():,} to test."
             )
             tuned = self._tune(split, self.clock)
-            scores = self._scores(*self._answers(tuned, known, test), y[test], "held out") if test.numel() else None
+            scores = self._scores(*self._answers(tuned, known, test), y[test], HELD_OUT) if test.numel() else None
         elif few:
             known = self.labelled
-            self._decide(
-                f"There are only {known.numel():,} labelled nodes: the model learns from all of them, and the estimate "
-                f"is a cross-validation of the whole procedure in {ESTIMATE_FOLDS} parts."
-            )
-            tuned = self._tune(folds(y, known, self.seed), self.clock.part(0.55))
-            scores = self._cross_validated()
+            self._decide(f"There are only {known.numel():,} labelled nodes: the model learns from all of them.")
+            tuner = self._tuner(folds(y, known, self.seed))
+            tuned = tuner.tune(candidates(self.traits), self.clock.part(0.55))
+            if tuned.judges.numel() == known.numel():
+                scores = self._cross_validated()
+            else:  # there is no time to do all of it again: what there is, is for this
+                tuned = tuner.tune(candidates(self.traits), self.clock.part(0.95))
+                scores = self._validated(tuned)
         else:
             kept, test = hold_out(y, self.labelled, self.seed)
             known = kept
@@ -103,7 +106,7 @@ class Fit:
             if not affordable:  # then all of the time is for this
                 tuned = tuner.tune(candidates(self.traits), self.clock.part(0.9))
             answer, rivals = self._answers(tuned, known, test)
-            scores = self._scores(answer, rivals, y[test], "held out")
+            scores = self._scores(answer, rivals, y[test], HELD_OUT)
             again = self._again(tuned) if affordable else None
             if again is not None:
                 tuned, known = again, self.labelled
@@ -114,7 +117,7 @@ class Fit:
         model.about = {
             "scores": scores,
             "decisions": self.decisions,
-            "validation": tuned.validation | {"nodes": tuned.judged},
+            "validation": tuned.validation | {"nodes": tuned.judges.numel()},
             "tried": tuned.seen,
             "split": {"learned": known.numel(), "test": None if test is None else test.tolist()},
             "seconds": time.monotonic() - self.clock.start,
@@ -186,6 +189,16 @@ class Fit:
         found = judge(answer, y, [str(name) for name in self.classes]).asdict()
         return found | {"how": how, "rivals": {each.name: accuracy(each.answer, y) for each in rivals}}
 
+    def _validated(self, tuned: Tuned) -> dict[str, Any]:
+        """Scores on the nodes that the mixture was chosen by, by runs that did not learn from them."""
+        y, C = self.data.y, len(self.classes)
+        found = judge(tuned.answer, y[tuned.judges], [str(name) for name in self.classes]).asdict()
+        names = {"MLP": "mlp", "label propagation": "label propagation"} if self.traits.has_edges else {"MLP": "mlp"}
+        common = majority(y, self.labelled, C).expand(tuned.judges.numel(), C)
+        rivals = {"majority": accuracy(common, y[tuned.judges])}
+        rivals |= {rival: tuned.validation[name] for rival, name in names.items()}
+        return found | {"how": "not learned from, but the mixture was chosen by them", "rivals": rivals}
+
     def _cross_validated(self) -> dict[str, Any] | None:
         """The whole procedure again without each part of the labels, measured there."""
         tests = parts(self.data.y, self.labelled, min(ESTIMATE_FOLDS, self.labelled.numel() // 2), self.seed + 1)
@@ -206,12 +219,13 @@ class Fit:
             done.append((test, *self._answers(tuned, kept, test)))
         if not done:
             return None
+        self._decide(f"The estimate is a cross-validation of the whole procedure in {len(tests)} parts.")
         y = torch.cat([self.data.y[test] for test, _, _ in done])
         rivals = [
             Rival(each.name, torch.cat([others[i].answer for _, _, others in done]))
             for i, each in enumerate(done[0][2])
         ]
-        how = f"cross-validation of the whole procedure, {len(done)} of {len(tests)} parts"
+        how = f"never used for choosing: cross-validation of the whole procedure, {len(done)} of {len(tests)} parts"
         return self._scores(torch.cat([answer for _, answer, _ in done]), rivals, y, how)
 
     def _can_learn_again(self, tuned: Tuned) -> bool:
@@ -235,7 +249,7 @@ class Fit:
             tuned: what was decided.
             checked: which nodes calibration has seen besides those validated on.
         """
-        found, judged = tuned.validation, f"on {tuned.judged:,} validation nodes"
+        found, judged = tuned.validation, f"on {tuned.judges.numel():,} validation nodes"
         if self.traits.has_edges:
             gain = found["mixture"] - found["mlp"]
             verdict = "helps" if gain > 0.005 else "hardly matters" if gain > -0.005 else "hurts"
@@ -278,8 +292,8 @@ def _chosen(tuned: Tuned) -> list[Candidate]:
 def _described(candidate: Candidate) -> str:
     settings = candidate.settings
     if candidate.alone:
-        return "an MLP that looks at no edge"
-    what = []
+        return f"{'a linear model' if candidate.linear else 'an MLP'} that looks at no edge"
+    what = ["linear"] if candidate.linear else []
     if settings.alpha < 1:
         what.append(f"{settings.num_steps} propagation steps, α = {settings.alpha:g}")
     if settings.beta < 1:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from graphpartner.fit.candidates import Candidate
 from graphpartner.fit.clock import Clock
+from graphpartner.fit.linear import fit_linear
 from graphpartner.fit.prepared import Prepared
 from graphpartner.fit.splits import Fold
 from graphpartner.model.gpnn import Output, forward
@@ -108,22 +109,30 @@ class Trainer:
     def _warm(self, jobs: list[Job], problems: dict[Candidate, Problem]) -> None:
         """One epoch of the last job and one of the first: loops are compiled then, which is no run's own time."""
         for job in (jobs[-1], jobs[0]):
-            batch = self._batch(job, problems[job.candidate])
+            batch = Batch(problems[job.candidate], [job.candidate.settings], [job.seed], *self._labelled(job))
             batch.step()
             batch.validate()
         self.warm = True
 
-    def _batch(self, job: Job, problem: Problem) -> Batch:
+    def _labelled(self, job: Job) -> tuple[Labelled, Labelled]:
+        """The nodes a job learns from, and those it judges by."""
         fold, device = self.folds[job.fold], self.prepared.device
         learn, judge = (Labelled(part.to(device), self.y[part].to(device), None) for part in (fold.train, fold.val))
-        return Batch(problem, [job.candidate.settings], [job.seed], learn, judge)
+        return learn, judge
+
+    def _weights(self, job: Job, problem: Problem, clock: Clock) -> tuple[Tensor, Tensor]:
+        """W^(1) and W^(2) after training."""
+        settings = job.candidate.settings
+        if job.candidate.linear:
+            return fit_linear(problem, settings.alpha, *self._labelled(job), clock)
+        batch = Batch(problem, [settings], [job.seed], *self._labelled(job))
+        weight1, weight2 = run(batch, lambda amount: None, clock.over).weights
+        return weight1[0], weight2[0]
 
     def _one(self, job: Job, problem: Problem, clock: Clock) -> None:
         start = time.monotonic()
         fold, device = self.folds[job.fold], self.prepared.device
-        batch = self._batch(job, problem)
-        trained = run(batch, lambda amount: None, clock.over)
-        weight1, weight2 = (weight[0] for weight in trained.weights)
+        weight1, weight2 = self._weights(job, problem, clock)
         out = output(problem, weight1, weight2, job.candidate.settings.alpha)
         judges, others = fold.val.to(device), self.unseen.to(device)
         both, partner = (logits.softmax(-1) for logits in (out.logits, out.mlp_logits))

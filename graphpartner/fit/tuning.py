@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.baselines.label_propagation import ALPHAS
-from graphpartner.fit.calibration import class_shift, cooling, merit, mixture, temperature, tempered
+from graphpartner.fit.calibration import FEW, class_shift, cooling, merit, mixture, temperature, tempered
 from graphpartner.fit.candidates import Candidate
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.prepared import Prepared
@@ -17,6 +17,7 @@ from graphpartner.fit.splits import Fold
 from graphpartner.fit.training import Job, Outcome, Trainer
 
 ENOUGH = 150  # judging nodes that a first look needs
+TOO_FEW = 30  # judging nodes that cannot tell candidates apart
 FINALISTS = 4
 SEEDS = 3  # runs a candidate and fold at most, where there is time
 UNSEEN = 30  # nodes that tell how much colder a mean of folds is
@@ -39,7 +40,8 @@ class Tuned:
         partner_cooling: relative to one fold's.
         seen: validation accuracy of every candidate that was looked at, by name, on the folds it has done.
         validation: accuracy, on nodes not learned from, of the mixture, without the graph, of label propagation.
-        judged: how many nodes these figures are of.
+        judges: the nodes these figures are of.
+        answer: what the mixture says about them, by runs that did not learn from them, [m, C].
         candidates: all that were trained, by name.
         plain_runs: of the best MLP that looks at no edge.
     """
@@ -56,7 +58,8 @@ class Tuned:
     partner_cooling: float
     seen: dict[str, float]
     validation: dict[str, float]
-    judged: int
+    judges: Tensor
+    answer: Tensor
     candidates: dict[str, Candidate]
     plain_runs: list[Outcome]
 
@@ -88,8 +91,13 @@ class Tuner:
         plain, *others = candidates
         first = self._first_folds()
         looks = clock.part(0.6)
-        self._train([plain, *others[:1]], first[:1], looks, at_least=2)
-        first = first[: self._affordable(len(candidates), looks)]
+        self._train([plain, *others[:2]], first[:1], looks, at_least=3)
+        affordable = first[: self._affordable(len(candidates), looks)]
+        if len(affordable) < len(first) and self._judged(affordable).numel() < TOO_FEW:
+            for fold in range(len(self.folds)):  # what so few nodes say is luck: the likeliest are taken as they are
+                self._train(candidates[: FINALISTS + 1], [fold], clock)
+            return self.choose()
+        first = affordable
         self._train([plain, *others], first, looks)
         if not clock.over():
             better = self.ranked(first)[: max(FINALISTS, len(candidates) // 2)]
@@ -118,7 +126,7 @@ class Tuner:
 
     def _affordable(self, candidates: int, clock: Clock) -> int:
         """On how many folds all candidates can be looked at in this time; one at least."""
-        taken = [run.seconds for run in self.trainer.outcomes]
+        taken = [run.seconds for run in self.trainer.outcomes if not run.job.candidate.linear]
         if not taken:
             return 1
         cores = torch.get_num_threads() if self.prepared.device.type == "cpu" else 1
@@ -132,6 +140,8 @@ class Tuner:
         self, candidates: list[Candidate], folds: "list[int] | range", clock: Clock, more: int = 0, at_least: int = 0
     ) -> None:
         done = {each.job for each in self.trainer.outcomes}
+        if more:  # a linear model would come out the same again
+            candidates = [each for each in candidates if not each.linear]
         jobs = [Job(each, fold, 100 * self.seed + 10 * more + fold) for each in candidates for fold in folds]
         self.trainer.train([job for job in jobs if job not in done], clock, at_least)
 
@@ -141,9 +151,13 @@ class Tuner:
         target = self._judged(folds)
         return sorted(done, key=lambda each: -merit(self._answer(done[each], folds), target))
 
+    def _judges(self, folds: list[int]) -> Tensor:
+        """These folds' judging nodes."""
+        return torch.cat([self.folds[fold].val for fold in folds])
+
     def _judged(self, folds: list[int]) -> Tensor:
-        """The classes of these folds' judging nodes."""
-        return self.y[torch.cat([self.folds[fold].val for fold in folds])]
+        """Their classes."""
+        return self.y[self._judges(folds)]
 
     def _by_candidate(self, folds: list[int]) -> dict[Candidate, list[Outcome]]:
         found: dict[Candidate, list[Outcome]] = {}
@@ -199,16 +213,20 @@ class Tuner:
         names = list(done)
         answers = [self._answer(done[each], folds) for each in names]
         alpha, propagated = self._propagated(folds)
-        has_edges = self.prepared.data.edge_index.numel() > 0
-        weights = mixture([*answers, propagated] if has_edges else answers, target)
+        heard = self.prepared.data.edge_index.numel() > 0
+        if heard and target.numel() < FEW:  # by luck it would often be close, and it knows nothing of features
+            heard = merit(propagated, target) >= max(merit(answer, target) for answer in answers)
+        weights = mixture([*answers, propagated] if heard else answers, target)
         mixed = _mixed(weights, [*answers, propagated])
         chosen = {each.name: weight for each, weight in zip(names, weights, strict=False) if weight > 0}
         partners = {each: self._answer(runs, folds, partner=True) for each, runs in done.items() if each.cold}
         partner = max(partners, key=lambda each: merit(partners[each], target))
         plain = {each: answer for each, answer in zip(names, answers, strict=True) if each.alone}
         best_plain = max(plain, key=lambda each: merit(plain[each], target))
+        networks = [each for each in plain if not each.linear] or [best_plain]
+        best_network = max(networks, key=lambda each: merit(plain[each], target))
         heat, partner_heat = temperature(mixed, target), temperature(partners[partner], target)
-        spread = (alpha, weights[-1] if has_edges else 0.0)
+        spread = (alpha, weights[-1] if heard else 0.0)
         parts = [(done[each], chosen[each.name]) for each in names if each.name in chosen]
         cold = self._cooling(parts, spread, heat) or 1.0
         partner_cold = self._cooling([(done[partner], 1.0)], (alpha, 0.0), partner_heat, partner=True) or 1.0
@@ -229,9 +247,10 @@ class Tuner:
                 "mlp": accuracy(plain[best_plain], target),
                 "label propagation": accuracy(propagated, target),
             },
-            judged=target.numel(),
+            judges=self._judges(folds),
+            answer=tempered(mixed, heat),
             candidates={each.name: each for each in self._by_candidate([])},
-            plain_runs=done[best_plain],
+            plain_runs=done[best_network],
         )
 
     def keep(self, tuned: Tuned) -> Tuned | None:

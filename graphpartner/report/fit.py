@@ -19,7 +19,7 @@ def fit_page(about: dict[str, Any], folder: Path) -> list[RenderableType]:
         interval = f"{scores['low']:.1%} to {scores['high']:.1%} with 95 % confidence"
         rows = [
             ("accuracy", f"[bold]{scores['accuracy']:.1%}[/]   {interval}"),
-            ("measured on", f"{scores['nodes']:,} nodes, never used for choosing ({scores['how']})"),
+            ("measured on", f"{scores['nodes']:,} nodes, {scores['how']}"),
         ]
         rows += [(f"  {name}", f"{share:.1%}") for name, share in scores["rivals"].items()]
         rows.append(("calibration error", f"{scores['ece']:.1%}   confidence against accuracy, 10 bins"))

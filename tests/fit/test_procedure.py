@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
-from graphpartner.fit import tuning
+from graphpartner.fit import procedure, tuning
 from graphpartner.fit.candidates import Traits, candidates
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.prepared import Prepared
@@ -95,15 +95,31 @@ def test_nodes_held_out_correct_a_temperature_that_is_wrong(monkeypatch):
 
 
 @pytest.mark.slow
-def test_few_labels_are_all_learned_from():
+def test_few_labels_are_all_learned_from(monkeypatch):
+    monkeypatch.setattr(procedure, "candidates", lambda traits: candidates(traits)[:3])  # time is enough for these
+    monkeypatch.setattr(tuning, "SEEDS", 1)
     data = planted(300, "within")
     data.y[30:] = -1
-    model = fit(data, 3.0)
+    model = fit(data, 8.0)
     assert model.learned.tolist() == list(range(30))
     assert "cross-validation" in model.about["scores"]["how"]
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_where_time_is_short_the_likeliest_go_through_all_folds(monkeypatch):
+    monkeypatch.setattr(tuning.Tuner, "_affordable", lambda self, candidates, clock: 1)
+    monkeypatch.setattr(tuning.Tuner, "_common_folds", lambda self: [0])
+    data = planted(300, "within")
+    data.y[30:] = -1
+    model = fit(data, 2.0)
+    tried = [each.name for each in candidates(Traits(True, False, False, True))][: tuning.FINALISTS + 1]
+    assert list(model.about["tried"]) == tried  # six nodes cannot tell the others apart
+    assert model.about["scores"]["nodes"] == 6
+    assert model.about["scores"]["how"] == "not learned from, but the mixture was chosen by them"
+    assert set(model.about["scores"]["rivals"]) == {"majority", "MLP", "label propagation"}
+
+
 def test_a_split_of_ones_own_is_kept_and_test_labels_are_not_read():
     data = planted(600, "within")
     masks = torch.arange(600) % 3
