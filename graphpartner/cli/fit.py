@@ -13,7 +13,7 @@ import typer
 from graphpartner.cli.options import JsonOption, check_choice, versions
 from graphpartner.errors import InputError
 
-LAST = 0.06  # share of the budget that is kept for what comes after training
+LAST = 0.08  # share of the budget that is kept for what comes after training
 
 
 def fit(
