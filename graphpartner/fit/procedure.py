@@ -16,12 +16,14 @@ from graphpartner.errors import InputError
 from graphpartner.fit.calibration import temperature
 from graphpartner.fit.candidates import Candidate, Traits, candidates
 from graphpartner.fit.clock import Clock
+from graphpartner.fit.explanation import explained
 from graphpartner.fit.model import Member, Model
 from graphpartner.fit.prepared import Prepared, is_sparse
 from graphpartner.fit.scores import accuracy, judge
 from graphpartner.fit.splits import Fold, folds, hold_out, is_few, parts
 from graphpartner.fit.training import Outcome, output
-from graphpartner.fit.tuning import Tuned, Tuner
+from graphpartner.fit.tuned import Tuned
+from graphpartner.fit.tuning import Tuner
 from graphpartner.progress import Progress, silent
 from graphpartner.train.trainer import pick_device
 
@@ -112,7 +114,8 @@ class Fit:
                 tuned, known = again, self.labelled
             tuned = tuned.warmer(temperature(answer, y[test]))  # changes no answer, so the estimate stands
             checked = f" and the {test.numel():,} held out"
-        self._explain(tuned, checked)
+        for sentence in explained(tuned, self.traits, checked):
+            self._decide(sentence)
         model = self._model(tuned, known, ids, encoder)
         model.about = {
             "scores": scores,
@@ -242,27 +245,6 @@ class Fit:
             self._decide("After the estimate, the model has also learned from the nodes that were held out for it.")
         return again
 
-    def _explain(self, tuned: Tuned, checked: str) -> None:
-        """The decisions as sentences, with the validation figures behind them.
-
-        Args:
-            tuned: what was decided.
-            checked: which nodes calibration has seen besides those validated on.
-        """
-        found, judged = tuned.validation, f"on {tuned.judges.numel():,} validation nodes"
-        if self.traits.has_edges:
-            gain = found["mixture"] - found["mlp"]
-            verdict = "helps" if gain > 0.005 else "hardly matters" if gain > -0.005 else "hurts"
-            self._decide(f"The graph {verdict}: {found['mixture']:.1%} with it, {found['mlp']:.1%} without, {judged}.")
-        shares = sorted(tuned.weights.items(), key=lambda each: -each[1])
-        names = ", ".join(f"{_described(tuned.candidates[name])} ({weight:.0%})" for name, weight in shares)
-        if tuned.spread[1]:
-            names += f", label propagation ({tuned.spread[1]:.0%})"
-        self._decide(f"The model is a mixture of {len(tuned.outcomes)} runs: {names}.")
-        if self.traits.enhance:
-            self._decide(_enhancement(tuned))
-        self._decide(f"Probabilities are calibrated with temperature {tuned.temperature:.2f}, {judged}{checked}.")
-
     def _model(self, tuned: Tuned, known: Tensor, ids: list[Any], encoder: Any) -> Model:
         runs: dict[str, list[Outcome]] = {}
         for run in [*tuned.outcomes, *(run for run in tuned.partner_runs if tuned.partner not in tuned.weights)]:
@@ -287,27 +269,3 @@ class Fit:
 def _chosen(tuned: Tuned) -> list[Candidate]:
     """The candidates that have a say, on nodes with edges or without."""
     return [tuned.candidates[name] for name in {*tuned.weights, tuned.partner}]
-
-
-def _described(candidate: Candidate) -> str:
-    settings = candidate.settings
-    if candidate.alone:
-        return f"{'a linear model' if candidate.linear else 'an MLP'} that looks at no edge"
-    what = ["linear"] if candidate.linear else []
-    if settings.alpha < 1:
-        what.append(f"{settings.num_steps} propagation steps, α = {settings.alpha:g}")
-    if settings.beta < 1:
-        what.append(f"enhanced with β = {settings.beta:g}")
-    if candidate.hops:
-        what.append(f"features of {candidate.hops} hop{'s' * (candidate.hops > 1)}")
-    if candidate.links:
-        what.append("links as features")
-    return " + ".join(what)
-
-
-def _enhancement(tuned: Tuned) -> str:
-    pairs = [(name, name.removesuffix("-enhanced")) for name in tuned.seen if name.endswith("-enhanced")]
-    both = [(tuned.seen[one], tuned.seen[other]) for one, other in pairs if other in tuned.seen]
-    used = any(name.endswith("-enhanced") for name in tuned.weights)
-    seen = f": {both[0][0]:.1%} with it, {both[0][1]:.1%} without, all else equal" if both else ""
-    return f"Enhancement is {'part of the mixture' if used else 'not used'}{seen}."
