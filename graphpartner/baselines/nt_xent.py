@@ -1,10 +1,12 @@
 """The log-denominators of GRACE's loss over all pairs of nodes of two views, block by block.
 
 The 2n × 2n similarities are never stored: a block of them is computed, used and forgotten, and computed again for the
-gradient. They are symmetric, so only half of the blocks is needed.
+gradient. They are symmetric, so only half of the blocks is needed. On a GPU the products round their factors to TF32:
+cosines to three digits.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -35,10 +37,11 @@ class _LogSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, Z: Tensor, temperature: float, block: int) -> Tensor:
         sums = Z.new_zeros(Z.shape[:2])
-        for rows, columns, exponentials in _blocks(Z, temperature, block):
-            sums[:, rows] += exponentials.sum(2)
-            if rows != columns:
-                sums[:, columns] += exponentials.sum(1)
+        with _fast_products():
+            for rows, columns, exponentials in _blocks(Z, temperature, block):
+                sums[:, rows] += exponentials.sum(2)
+                if rows != columns:
+                    sums[:, columns] += exponentials.sum(1)
         ctx.save_for_backward(Z, sums)
         ctx.temperature, ctx.block = temperature, block
         return sums.log() + 1 / temperature
@@ -49,21 +52,34 @@ class _LogSums(torch.autograd.Function):
         Z, sums = ctx.saved_tensors
         share = gradient / sums / ctx.temperature
         out = torch.zeros_like(Z)
-        for rows, columns, exponentials in _blocks(Z, ctx.temperature, ctx.block):
-            exponentials *= share[:, rows, None] + share[:, None, columns]
-            out[:, rows] += exponentials @ Z[:, columns]
-            if rows != columns:
-                out[:, columns] += exponentials.mT @ Z[:, rows]
+        with _fast_products():
+            for rows, columns, exponentials in _blocks(Z, ctx.temperature, ctx.block):
+                exponentials *= share[:, rows, None] + share[:, None, columns]
+                out[:, rows].baddbmm_(exponentials, Z[:, columns])
+                if rows != columns:
+                    out[:, columns].baddbmm_(exponentials.mT, Z[:, rows])
         return out, None, None
 
 
 def _blocks(Z: Tensor, temperature: float, block: int) -> Iterator[tuple[slice, slice, Tensor]]:
     """e_ab = e^{(⟨z_a, z_b⟩ − 1)/τ}, at most 1, with 0 for a = b: the blocks on and above the diagonal."""
     size = Z.shape[1]
+    block = max(1, round(block / Z.shape[0] ** 0.5))  # the blocks of all replicas together stay in the cache
     parts = [slice(first, min(first + block, size)) for first in range(0, size, block)]
+    least = Z.new_full((), -1 / temperature)
     for place, rows in enumerate(parts):
         for columns in parts[place:]:
-            exponentials = (Z[:, rows] @ Z[:, columns].mT).sub_(1).div_(temperature).exp_()
+            exponentials = torch.baddbmm(least, Z[:, rows], Z[:, columns].mT, alpha=1 / temperature).exp_()
             if rows == columns:
                 exponentials.diagonal(dim1=1, dim2=2).zero_()
             yield rows, columns, exponentials
+
+
+@contextmanager
+def _fast_products() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
