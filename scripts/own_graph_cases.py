@@ -8,7 +8,7 @@ from scipy import sparse
 
 KNOWN = 0.8  # of the labels are in the file
 LABELS_A_CLASS = 5
-SMALL, SMALL_KNOWN = 200, 0.6
+SMALL, SMALL_KNOWN, SMALL_CLASS = 200, 0.6, 5
 WORDS_LEFT, HUBS = 0.05, 1.5
 
 
@@ -78,8 +78,9 @@ def hubs(graph: Graph, rng: np.random.Generator) -> Graph:
 
 
 def small(graph: Graph, rng: np.random.Generator) -> Graph:
-    """A few hundred nodes with all their features, and edges to other classes."""
+    """A few hundred nodes with all their features, and edges to other classes; none of a class with hardly a member."""
     nodes = rng.permutation(np.flatnonzero(graph.y >= 0))[:SMALL]
+    nodes = nodes[np.bincount(graph.y[nodes])[graph.y[nodes]] >= SMALL_CLASS]
     y = np.unique(graph.y[nodes], return_inverse=True)[1]
     edges = rng.integers(0, len(nodes), (2, 2 * len(nodes)))
     return to_other_classes(Graph(graph.x[nodes], edges, y), rng)

@@ -51,8 +51,9 @@ def reproduce(
     )
     selection.experiments()  # what is wrong in it is said before a folder is made
     folder = output_folder(out / "quick" if quick else out)
+    failures: list[str] = []
     with progress("reproducing") as tell:
-        results = run_experiments(selection, folder, tell)
+        results = run_experiments(selection, folder, tell, failures.append)
     for target, cells in results.items():
         write_target(target, cells, folder)
         for table in terminal_tables(target, cells):
@@ -63,6 +64,8 @@ def reproduce(
         show(verdict_table(found))
     if any(cell.saw_test for cells in results.values() for cell in cells):
         show("† settings picked with a look at test accuracy: what the method can do, not what a fair selection finds")
+    for failure in failures:
+        notes().print(f"not run: {failure}", markup=False)
     notes().print(f"written to {folder}")
 
 

@@ -1,6 +1,7 @@
 """Run experiments: plan every run, do those that are missing, and turn the journal into cells."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -90,13 +91,19 @@ class Slot:
         return [run for option in self.options for run in option]
 
 
-def reproduce(selection: Selection, folder: Path, progress: Progress = silent) -> dict[str, list[Cell]]:
+def reproduce(
+    selection: Selection,
+    folder: Path,
+    progress: Progress = silent,
+    warn: Callable[[str], None] = lambda sentence: None,
+) -> dict[str, list[Cell]]:
     """Run what is missing, write ``<target>.json`` and ``verdicts.json``, and give back the cells of each target.
 
     Args:
         selection: what to run.
         folder: where ``runs/`` and the results are kept.
         progress: called with (work done, work in all), in thousandths of the whole job.
+        warn: told which cells could not be run, and why; such a cell keeps the numbers it had.
     """
     experiments = selection.experiments()
     device = pick_device(selection.device).type
@@ -105,6 +112,9 @@ def reproduce(selection: Selection, folder: Path, progress: Progress = silent) -
     if not selection.run:
         _take_device(slots, journal)
     failed = _run_missing(slots, journal, graphs, progress) if selection.run else {}
+    for slot in slots:
+        if why := next((failed[run.key] for run in slot.runs if run.key in failed), None):
+            warn(f"{slot.experiment.target}, {slot.row} on {slot.graph}: {why}")
     results = {}
     for target in dict.fromkeys(experiment.target for experiment in experiments):
         own = [slot for slot in slots if slot.experiment.target == target]

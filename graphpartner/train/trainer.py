@@ -92,6 +92,7 @@ def opinion_of_teachers(
     """
     count = settings[0].teachers
     lesson = copy.copy(data)
+    lesson.test_mask = None  # nothing to learn there, and as many splits as there are students
     for name in ("train_mask", "val_mask"):
         if data[name].dim() == 2:
             lesson[name] = data[name].repeat_interleave(count, 0)

@@ -105,6 +105,20 @@ def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
     assert len(lines) == 2  # and its line is here, too
 
 
+def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
+    tiny("fig5", {"steps": [2]})
+    (before,) = reproduce(quick("fig5", seeds=1), tmp_path).values()
+
+    def fail(*rest):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(module, "perform", fail)
+    said = []
+    (after,) = reproduce(quick("fig5", seeds=2), tmp_path, warn=said.append).values()
+    assert after == before
+    assert said == [f"fig5, {row} on citeseer: MemoryError: too large" for row in ("with", "without")]
+
+
 def test_without_running(tmp_path, tiny):
     tiny("fig5", {"steps": [2, 4]})
     reproduce(quick("fig5", seeds=1, run=False), tmp_path)

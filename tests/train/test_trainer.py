@@ -87,10 +87,13 @@ def test_each_student_has_the_split_of_its_teachers() -> None:
     data, settings = toy(), BASE.replace(epochs=15, teachers=2, lambda_distill=1.0)
     data.train_mask = torch.stack([data.train_mask, data.val_mask])
     data.val_mask = data.train_mask.flip(0)
+    data.test_mask = ~(data.train_mask | data.val_mask)
     both = gp.train(data, settings, seeds=[0, 1], device="cpu")
     for run in range(2):
         alone = copy.copy(data)
-        alone.train_mask, alone.val_mask = data.train_mask[run], data.val_mask[run]
+        alone.train_mask, alone.val_mask, alone.test_mask = (
+            data[name][run] for name in ("train_mask", "val_mask", "test_mask")
+        )
         assert_same_runs(gp.train(alone, settings, seeds=[run], device="cpu"), both, slice(run, run + 1))
 
 
