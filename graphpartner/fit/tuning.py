@@ -165,24 +165,24 @@ class Tuner:
         folds = self._common_folds()
         done = self._by_candidate(folds)
         target = self._judged(folds)
-        names = list(done)
-        answers = [self._answer(done[each], folds) for each in names]
+        answers = {each: self._answer(runs, folds) for each, runs in done.items()}
+        merits = {each: merit(answer, target) for each, answer in answers.items()}
         alpha, propagated = self._propagated(folds)
         heard = self.prepared.data.edge_index.numel() > 0
         if heard and target.numel() < FEW:  # by luck it would often be close, and it knows nothing of features
-            heard = merit(propagated, target) >= max(merit(answer, target) for answer in answers)
-        weights = mixture([*answers, propagated] if heard else answers, target)
-        mixed = _mixed(weights, [*answers, propagated])
-        chosen = {each.name: weight for each, weight in zip(names, weights, strict=False) if weight > 0}
+            heard = merit(propagated, target) >= max(merits.values())
+        voices = [*answers.values(), propagated] if heard else list(answers.values())
+        weights = mixture(voices, target)
+        mixed = _mixed(weights, voices)
+        chosen = {each.name: weight for each, weight in zip(answers, weights, strict=False) if weight > 0}
         partners = {each: self._answer(runs, folds, partner=True) for each, runs in done.items() if each.cold}
         partner = max(partners, key=lambda each: merit(partners[each], target))
-        plain = {each: answer for each, answer in zip(names, answers, strict=True) if each.alone}
-        best_plain = max(plain, key=lambda each: merit(plain[each], target))
-        networks = [each for each in plain if not each.linear] or [best_plain]
-        best_network = max(networks, key=lambda each: merit(plain[each], target))
+        plain = [each for each in answers if each.alone]
+        best_plain = max(plain, key=merits.__getitem__)
+        best_network = max([each for each in plain if not each.linear] or [best_plain], key=merits.__getitem__)
         heat, partner_heat = temperature(mixed, target), temperature(partners[partner], target)
         spread = (alpha, weights[-1] if heard else 0.0)
-        parts = [(done[each], chosen[each.name]) for each in names if each.name in chosen]
+        parts = [(done[each], chosen[each.name]) for each in answers if each.name in chosen]
         cold = self._cooling(parts, spread, heat) or 1.0
         partner_cold = self._cooling([(done[partner], 1.0)], (alpha, 0.0), partner_heat, partner=True) or 1.0
         return Tuned(
@@ -199,7 +199,7 @@ class Tuner:
             seen=self._seen(),
             validation={
                 "mixture": accuracy(mixed, target),
-                "mlp": accuracy(plain[best_plain], target),
+                "mlp": accuracy(answers[best_plain], target),
                 "label propagation": accuracy(propagated, target),
             },
             judges=self._judges(folds),

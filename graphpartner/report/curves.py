@@ -40,7 +40,8 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
         left.plot([cell.at["layer"] for cell in own], _positive(means(own)), color=colour, marker=mark, label=name)
     low, high = (curve(cells, "GCN", graph, f"layer_{end}", "layer") for end in ("lower", "upper"))
     layers = [cell.at["layer"] for cell in low]
-    left.plot(layers, _positive(means(low)), color=GREEN, linestyle=":", label="bounds of Eq. 6")
+    bounds = "bounds of Eq. 6" if any(means(low)) else "upper bound of Eq. 6; the lower one is 0"
+    left.plot(layers, _positive(means(low)), color=GREEN, linestyle=":", label=bounds)
     left.plot(layers, _positive(means(high)), color=GREEN, linestyle=":")
     _dress(left, f"8-layer GCN on {title(graph)}", "layer", "log scale")
     left.legend(frameon=False, fontsize=8)
