@@ -127,6 +127,18 @@ def _race(
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
 
 
+def judge_alike(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
+    """Each of these settings, those together whose work has the same shape."""
+    groups: dict[Settings, list[int]] = {}
+    same = {name: getattr(Settings(), name) for name in PER_REPLICA if name != "num_steps"}
+    for place, each in enumerate(settings):
+        groups.setdefault(each.replace(**same), []).append(place)
+    judged: dict[int, Judgement] = {}
+    for places in groups.values():
+        judged |= zip(places, judge(seen, [settings[place] for place in places], device), strict=True)
+    return [judged[place] for place in range(len(settings))]
+
+
 def merits(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
     """What the search climbs, of each of these settings."""
     return [each.merit for each in judge(seen, settings, device)]
@@ -164,14 +176,12 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     seen = development(data, 2 * splits, first=splits)
     if "class_weights" in study.user_attrs:
         seen.class_weights = torch.tensor(study.user_attrs["class_weights"])
-    judged = []
-    for trial in best:
-        settings = base.replace(**trial.params)
-        judged.append((settings, trial.value, judge(seen, [settings], device)[0]))
-    order = ranked([each for _, _, each in judged], int(seen.val_mask.any(0).sum()))
-    finalists = [judged[place] for place in order]
-    settings, _, value = finalists[0]
-    return Found(settings, value, len(finished(study)), finalists)
+    settings = [base.replace(**trial.params) for trial in best]
+    judged = judge_alike(seen, settings, device)
+    order = ranked(judged, int(seen.val_mask.any(0).sum()))
+    finalists = [(settings[place], best[place].value, judged[place]) for place in order]
+    winner, _, value = finalists[0]
+    return Found(winner, value, len(finished(study)), finalists)
 
 
 def ranked(judged: list[Judgement], nodes: int) -> list[int]:

@@ -2,8 +2,10 @@ import pytest
 import torch
 
 from graphpartner.errors import InputError
+from graphpartner.experiments.development import development
 from graphpartner.experiments.found import open_study, write_preset
-from graphpartner.experiments.search import FINALISTS, finished, quantile, search
+from graphpartner.experiments.judgement import judge
+from graphpartner.experiments.search import FINALISTS, finished, judge_alike, quantile, search
 from graphpartner.experiments.space import FAMILIES, VIEWS, Between, Choice, only, space_of
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.train.presets import preset
@@ -34,6 +36,16 @@ def test_a_search_judges_groups_that_share_their_shape():
     assert {settings.epochs for settings, _, _ in found.finalists} == {8}
     assert reports[0] == (0, 12)
     assert reports[-1] == (12, 12)
+
+
+def test_settings_of_any_shape_are_judged_as_if_alone():
+    seen = development(toy(), 2)
+    settings = [BASE.replace(num_steps=steps, alpha=alpha) for steps, alpha in ((1, 0.2), (3, 0.4), (1, 0.6), (3, 0.1))]
+    together = judge_alike(seen, settings, "cpu")
+    for each, found in zip(settings, together, strict=True):
+        (alone,) = judge(seen, [each], "cpu")
+        assert found.accuracy == alone.accuracy
+        assert found.surprise == pytest.approx(alone.surprise, rel=1e-4)
 
 
 def test_test_labels_change_nothing():
