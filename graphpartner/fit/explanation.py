@@ -20,10 +20,11 @@ def explained(tuned: Tuned, traits: Traits, checked: str = "") -> Iterator[str]:
         verdict = "helps" if gain > 0.005 else "hardly matters" if gain > -0.005 else "hurts"
         yield f"The graph {verdict}: {found['mixture']:.1%} with it, {found['mlp']:.1%} without, {judged}."
     shares = sorted(tuned.weights.items(), key=lambda each: -each[1])
-    names = ", ".join(f"{_described(tuned.candidates[name])} ({weight:.0%})" for name, weight in shares)
+    names = [f"{_described(tuned.candidates[name])} ({weight:.0%})" for name, weight in shares]
     if tuned.spread[1]:
-        names += f", label propagation ({tuned.spread[1]:.0%})"
-    yield f"The model is a mixture of {len(tuned.outcomes)} runs: {names}."
+        names.append(f"label propagation ({tuned.spread[1]:.0%})")
+    what = f"a mixture of {len(tuned.outcomes)} runs: {', '.join(names)}" if shares else "label propagation alone"
+    yield f"The model is {what}."
     if traits.enhance:
         yield _enhancement(tuned)
     yield f"Probabilities are calibrated with temperature {tuned.temperature:.2f}, {judged}{checked}."

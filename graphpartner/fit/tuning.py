@@ -209,38 +209,36 @@ class Tuner:
         )
 
     def keep(self, tuned: Tuned) -> Tuned | None:
-        """The choice made elsewhere with this tuner's runs in its place, calibrated anew; None if runs are missing."""
+        """The choice made elsewhere with this tuner's runs in its place, calibrated anew; None if runs are missing.
+
+        A partner that has not been trained again stays as it was.
+        """
         runs = {each.name: found for each, found in self._by_candidate([]).items()}
-        if any(name not in runs for name in (*tuned.weights, tuned.partner)):
+        if any(name not in runs for name in tuned.weights):
             return None
-        folds = [
-            fold
-            for fold in range(len(self.folds))
-            if all(any(run.job.fold == fold for run in runs[name]) for name in (*tuned.weights, tuned.partner))
-        ]
-        heat, partner_heat, shift = tuned.temperature, tuned.partner_temperature, tuned.shift
-        if folds:
-            target = self._judged(folds)
-            alpha, weight = tuned.spread
+        kept = dataclasses.replace(tuned, outcomes=[run for name in tuned.weights for run in runs[name]])
+        alpha, weight = tuned.spread
+        if folds := self._done_by([runs[name] for name in tuned.weights]):
             answers = [self._answer(runs[name], folds) for name in tuned.weights]
             if weight:
                 answers.append(torch.cat([self._spread_from(fold, alpha) for fold in folds]))
-            mixed = _mixed([*tuned.weights.values(), weight], answers)
-            parts = [(runs[name], share) for name, share in tuned.weights.items()]
+            mixed, target = _mixed([*tuned.weights.values(), weight], answers), self._judged(folds)
             heat = temperature(mixed, target)
-            shift = class_shift(tempered(mixed, heat), target)
-            heat *= self._cooling(parts, tuned.spread, heat) or tuned.cooling
-            alone = [(runs[tuned.partner], 1.0)]
-            partner_heat = temperature(self._answer(runs[tuned.partner], folds, partner=True), target)
-            partner_heat *= self._cooling(alone, (alpha, 0.0), partner_heat, partner=True) or tuned.partner_cooling
-        return dataclasses.replace(
-            tuned,
-            outcomes=[run for name in tuned.weights for run in runs[name]],
-            partner_runs=runs[tuned.partner],
-            temperature=heat,
-            shift=shift,
-            partner_temperature=partner_heat,
-        )
+            parts = [(runs[name], share) for name, share in tuned.weights.items()]
+            kept.shift = class_shift(tempered(mixed, heat), target)
+            kept.temperature = heat * (self._cooling(parts, tuned.spread, heat) or tuned.cooling)
+        if alone := runs.get(tuned.partner):
+            folds = self._done_by([alone])
+            heat = temperature(self._answer(alone, folds, partner=True), self._judged(folds))
+            kept.partner_runs = alone
+            kept.partner_temperature = heat * (
+                self._cooling([(alone, 1.0)], (alpha, 0.0), heat, partner=True) or tuned.partner_cooling
+            )
+        return kept
+
+    def _done_by(self, each: list[list[Outcome]]) -> list[int]:
+        """The folds that all of these have done."""
+        return sorted(set(range(len(self.folds))).intersection(*({run.job.fold for run in runs} for runs in each)))
 
     def _seen(self) -> dict[str, float]:
         """Validation accuracy of every candidate on the folds it has done."""

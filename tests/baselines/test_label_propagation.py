@@ -1,10 +1,12 @@
 """Label propagation on graphs small enough to work out, and against a dense loop."""
 
+import math
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpartner.baselines.label_propagation import LabelPropagation, majority
+from graphpartner.baselines.label_propagation import RESERVE, LabelPropagation, majority
 from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
 
 
@@ -38,9 +40,22 @@ def test_against_a_dense_loop(seed, alpha):
     for _ in range(50):
         F = alpha * P @ F + (1 - alpha) * Y
         F[train] = Y[train]
-    reached = F.sum(1) > 1e-6
+    others = [i for i in range(n) if i not in train.tolist()]
+    logs = [math.log(float(F[i].sum())) for i in others if F[i].sum() > 1e-12]
+    reserve = RESERVE * math.exp(sum(logs) / len(logs)) if logs else 1.0
+    shares = Y.sum(0) / 4
+    expected = torch.stack(
+        [Y[i] if i not in others else (F[i] + reserve * shares) / (F[i].sum() + reserve) for i in range(n)]
+    )
     answer = LabelPropagation(edge_index, n)(y, train, C, alpha)
-    torch.testing.assert_close(answer[reached], (F / F.sum(1, keepdim=True))[reached], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(answer, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_no_class_is_impossible_and_little_evidence_counts_little():
+    # 0 and 1 are known, of class 0 and 1; 2 is a neighbour of 0, 3 one of 2, 4 one of 3
+    edge_index = simple_edges(torch.tensor([[0, 2, 3], [2, 3, 4]]), 5)
+    answer = LabelPropagation(edge_index, 5)(torch.tensor([0, 1, 0, 0, 0]), torch.tensor([0, 1]), 2)
+    assert 0.99 > answer[2, 0] > answer[3, 0] > answer[4, 0] > 0.5
 
 
 def test_chooses_on_validation():
