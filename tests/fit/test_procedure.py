@@ -116,7 +116,7 @@ def test_few_labels_are_all_learned_from(monkeypatch):
     monkeypatch.setattr(tuning, "SEEDS", 1)
     data = planted(300, "within")
     data.y[30:] = -1
-    model = fit(data, 30.0)
+    model = fit(data, 15.0)
     assert model.learned.tolist() == list(range(30))
     assert "cross-validation" in model.about["scores"]["how"]
 
