@@ -2,9 +2,9 @@
 
     python scripts/tune_baselines.py jknet-dropedge citeseer [--trials 40] [--splits 4] [--data ROOT] [--log FILE]
 
-A random search over the space below. The present preset is the first trial. Every trial is judged by its mean
-validation accuracy over the same development splits (graphpartner.experiments.development: the public split, and its
-training and validation nodes split anew; no other label is in what a trial is given). The best few are judged once more
+A random search over the space below. The present preset is the first trial. Every trial is judged as those of
+``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
+training and validation nodes drawn anew; no other label is in what a trial is given. The best few are judged once more
 on splits and seeds that the search has not seen, and the best of these is printed. One line of JSON a trial.
 """
 
@@ -20,6 +20,9 @@ import torch
 import graphpartner as gp
 from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
 from graphpartner.experiments.development import development
+from graphpartner.experiments.frequencies import estimated
+from graphpartner.experiments.judgement import Judgement, judged
+from graphpartner.experiments.search import ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
 FEATURES: dict[str, list[Any]] = {"features": ["row", "raw"]}
@@ -95,39 +98,44 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to")
     given = parser.parse_args()
     data = gp.load_dataset(given.graph, root=given.data)
+    frequencies = None
+    if data.get("train_mask") is None:  # as in a search of ours
+        settings = gp.preset(f"{given.graph}/tuned").settings
+        frequencies = estimated(development(data, given.splits), settings, given.device)
     begun = time.monotonic()
 
-    def judge(changes: dict[str, Any], stage: str, first: int, splits: int) -> float:
+    def judge(changes: dict[str, Any], stage: str, first: int, splits: int) -> tuple[Judgement, int]:
         started = time.monotonic()
-        runs = train_baseline(
-            given.method, seen := development(data, splits, first), range(first, first + splits), given.device, changes
-        )
-        accuracy = 100 * runs.accuracy(seen.val_mask)
+        seen = development(data, splits, first)
+        if frequencies is not None:
+            seen.class_weights = frequencies
+        runs = train_baseline(given.method, seen, range(first, first + splits), given.device, changes)
+        found = judged(runs.logits, seen)
         line = {"method": given.method, "graph": given.graph, "stage": stage, "changes": changes}
-        line |= {"validation": accuracy.tolist(), "mean": float(accuracy.mean())}
+        line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
         print(json.dumps(line), flush=True)
         if given.log:
             with given.log.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-        return float(accuracy.mean())
+        return found, int(seen.val_mask.any(0).sum())
 
     generator = random.Random(f"{given.method} {given.graph}")
-    judged: list[tuple[float, dict[str, Any]]] = []
+    trials: list[tuple[float, dict[str, Any]]] = []
     for trial in range(given.trials):
         if given.seconds is not None and time.monotonic() - begun > given.seconds:
             break
         drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
         changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
         try:
-            judged.append((judge(changes, "search", 1000, given.splits), changes))
+            trials.append((judge(changes, "search", 1000, given.splits)[0].merit, changes))
         except torch.cuda.OutOfMemoryError:
             print(json.dumps({"changes": changes, "stage": "out of memory"}), flush=True)
-    best = sorted(judged, key=lambda each: -each[0])[: given.finalists]
-    final = [(judge(changes, "final", 2000, 2 * given.splits), changes) for _, changes in best]
-    value, changes = max(final, key=lambda each: each[0])
-    settings = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
-    print(f"best of {len(judged)}: validation {value:.2f}\n{json.dumps(settings)}")
+    best = sorted(trials, key=lambda each: -each[0])[: given.finalists]
+    final = [judge(changes, "final", 2000, 2 * given.splits) for _, changes in best]
+    winner = ranked([found for found, _ in final], final[0][1])[0]
+    chosen = baseline_settings(given.method, given.graph).settings.replace(**best[winner][1]).asdict()
+    print(f"best of {len(trials)}: validation {100 * final[winner][0].accuracy:.2f}\n{json.dumps(chosen)}")
 
 
 if __name__ == "__main__":

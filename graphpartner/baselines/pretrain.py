@@ -9,9 +9,8 @@ from torch import Tensor
 
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
-from graphpartner.train.program import Program
+from graphpartner.train.repeat import repeat
 from graphpartner.train.stopping import EarlyStopping
-from graphpartner.train.trainer import CHECK_EVERY, COMPACT_BELOW
 
 Weights = tuple[Tensor, ...]
 
@@ -76,25 +75,15 @@ def pretrain(objective: Objective, schedule: Schedule, seeds: list[int], advance
         torch.full((replicas,), schedule.epochs, device=device),
     )
     here = torch.arange(replicas, device=device)  # which of the replicas are still in the batch
-    program = Program(learner.learn, device)
-    told = 0
-    for epoch in range(schedule.epochs):
-        learner.draw(epoch)
-        program()
-        if device.type != "cpu" and epoch % CHECK_EVERY:
-            continue
-        advance(replicas * (epoch - told))
-        told = epoch
-        learning = learner.stopping.active.nonzero().squeeze(-1)
-        if learning.numel() < COMPACT_BELOW * here.numel():
-            learner.store(done, here)
-            if not learning.numel():
-                break
-            learner.keep(learning)
-            here = here[learning]
-            program = Program(learner.learn, device)
+
+    def leave_behind(learning: Tensor) -> None:
+        nonlocal here
+        learner.store(done, here)
+        learner.keep(learning)
+        here = here[learning]
+
+    repeat(learner.learn, learner.stopping, schedule.epochs, leave_behind, advance, before=learner.draw)
     learner.store(done, here)
-    advance(replicas * (schedule.epochs - told))
     return done
 
 

@@ -44,11 +44,15 @@ def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> l
     batch.train_mask, batch.val_mask = (mask.repeat(len(settings), 1) for mask in (seen.train_mask, seen.val_mask))
     each = [one for one in settings for _ in range(splits)]
     runs = train(batch, each, list(range(splits)) * len(settings), device)
-    share = node_shares(batch.val_mask, batch.y, seen.get("class_weights"))
-    right = (runs.logits.argmax(-1) == batch.y).float()
-    accuracy = (share * right).sum(-1).reshape(len(settings), splits).mean(1)
-    surprise = least_surprise(runs.logits, batch.y, share).reshape(len(settings), splits).mean(1)
-    return [Judgement(*both) for both in zip(accuracy.tolist(), surprise.tolist(), strict=True)]
+    return [judged(logits, seen) for logits in runs.logits.split(splits)]
+
+
+def judged(logits: Tensor, seen: Data) -> Judgement:
+    """Runs of one configuration, logits [S, n, C], one a development split of ``seen``."""
+    share = node_shares(seen.val_mask, seen.y, seen.get("class_weights"))
+    right = (logits.argmax(-1) == seen.y).float()
+    accuracy, surprise = (share * right).sum(-1), least_surprise(logits, seen.y, share)
+    return Judgement(float(accuracy.mean()), float(surprise.mean()))
 
 
 def node_shares(mask: Tensor, y: Tensor, class_weights: Tensor | None = None) -> Tensor:

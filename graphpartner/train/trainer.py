@@ -18,13 +18,10 @@ from graphpartner.train.batch import Batch
 from graphpartner.train.cores import side_by_side
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import count_classes, labelled, prepare
-from graphpartner.train.program import Program
+from graphpartner.train.repeat import repeat
 from graphpartner.train.runs import Runs, Trained
 from graphpartner.train.settings import PER_REPLICA, Settings
 from graphpartner.train.stopping import EarlyStopping
-
-CHECK_EVERY = 10  # epochs between two looks at who has stopped, where looking makes the device wait
-COMPACT_BELOW = 0.5  # frozen replicas are cut away when less than this share is still training
 
 Outcome = TypeVar("Outcome")
 
@@ -197,27 +194,15 @@ def run(batch: Learner, advance: Callable[[int], None], until: Callable[[], bool
         trained.history[batch.epoch, here] = torch.stack([*losses, val_loss, val_accuracy], -1)
         batch.epoch += 1
 
-    program = Program(one_epoch, device)
-    told = 0
-    for epoch in range(epochs):
-        program()
-        if device.type != "cpu" and epoch % CHECK_EVERY:
-            continue
-        advance(replicas * (epoch - told))
-        told = epoch
-        training = stopping.active.nonzero().squeeze(-1)
-        if training.numel() < COMPACT_BELOW * here.numel():
-            trained.store(here, stopping)
-            if not training.numel():
-                break
-            batch.keep(training)
-            stopping.keep(training)
-            here = here[training]
-            program = Program(one_epoch, device)
-        if until():
-            break
+    def leave_behind(training: Tensor) -> None:
+        nonlocal here
+        trained.store(here, stopping)
+        batch.keep(training)
+        stopping.keep(training)
+        here = here[training]
+
+    repeat(one_epoch, stopping, epochs, leave_behind, advance, until=until)
     trained.store(here, stopping)
-    advance(replicas * (epochs - told))
     return trained
 
 

@@ -11,7 +11,7 @@ from graphpartner.baselines.noise import Noise
 from graphpartner.baselines.table import BASELINES, train_baseline
 from graphpartner.errors import InputError
 from graphpartner.graph.splits import per_class_splits
-from graphpartner.train import trainer
+from graphpartner.train import repeat
 from graphpartner.train.problem import labelled
 from tests.baselines.small import CPU, built, dense_adjacency, odd_graph
 from tests.train.toy import toy
@@ -55,7 +55,7 @@ def test_compaction_changes_nothing(name, monkeypatch):
         keep(batch, replicas)
 
     monkeypatch.setattr(BaselineBatch, "keep", watched)
-    monkeypatch.setattr(trainer, "COMPACT_BELOW", 1.0)  # whoever stops is cut away at once
+    monkeypatch.setattr(repeat, "COMPACT_BELOW", 1.0)  # whoever stops is cut away at once
     data = toy()
     masks = per_class_splits(data.y, range(5), train=3, val=4)  # other splits stop at other times
     data.train_mask, data.val_mask, data.test_mask = masks

@@ -45,7 +45,7 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["stage"] for line in lines] == ["search"] * 3 + ["final"]
     assert lines[0]["changes"] == {"epochs": 5}
-    best = max(lines[:3], key=lambda line: line["mean"])
+    best = max(lines[:3], key=lambda line: line["merit"])
     assert lines[3]["changes"] == best["changes"]
     for data in seen:
         assert "test_mask" not in data
