@@ -112,6 +112,9 @@ class Fit:
             again = self._again(tuned) if affordable else None
             if again is not None:
                 tuned, known = again, self.labelled
+            elif tuned.spread[1]:  # which costs nothing
+                known = self.labelled
+                self._decide("Label propagation also starts from the nodes that were held out for the estimate.")
             tuned = tuned.warmer(temperature(answer, y[test]))  # changes no answer, so the estimate stands
             checked = f" and the {test.numel():,} held out"
         for sentence in explained(tuned, self.traits, checked):

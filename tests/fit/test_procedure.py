@@ -95,9 +95,13 @@ def test_nodes_held_out_correct_a_temperature_that_is_wrong(monkeypatch):
 
 
 @pytest.mark.slow
-def test_label_propagation_alone_starts_from_all_labels(monkeypatch):
+@pytest.mark.parametrize("time", ["enough", "not for the partner", "none"])
+def test_label_propagation_alone_starts_from_all_labels(time, monkeypatch):
     monkeypatch.setattr(tuning, "mixture", lambda answers, y: [0.0] * (len(answers) - 1) + [1.0])
-    monkeypatch.setattr(tuning.Tuner, "again", lambda self, candidates, clock: None)  # no time for the partner
+    if time == "not for the partner":
+        monkeypatch.setattr(tuning.Tuner, "again", lambda self, candidates, clock: None)
+    elif time == "none":
+        monkeypatch.setattr(Fit, "_can_learn_again", lambda self, tuned: False)
     data = planted(900, "within")
     truth = data.y.clone()
     data.y[600:] = -1
