@@ -42,7 +42,7 @@ def test_against_a_dense_loop(seed, alpha):
         F[train] = Y[train]
     others = [i for i in range(n) if i not in train.tolist()]
     logs = [math.log(float(F[i].sum())) for i in others if F[i].sum() > 1e-12]
-    reserve = RESERVE * math.exp(sum(logs) / len(logs)) if logs else 1.0
+    reserve = RESERVE * 4 / n * math.exp(sum(logs) / len(logs)) if logs else 1.0
     shares = Y.sum(0) / 4
     expected = torch.stack(
         [Y[i] if i not in others else (F[i] + reserve * shares) / (F[i].sum() + reserve) for i in range(n)]
