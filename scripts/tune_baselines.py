@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch_geometric.data import Data
 
 import graphpartner as gp
 from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
@@ -104,12 +105,15 @@ def main() -> None:
         frequencies = estimated(development(data, given.splits), settings, given.device)
     begun = time.monotonic()
 
-    def judge(changes: dict[str, Any], stage: str, first: int, splits: int) -> tuple[Judgement, int]:
-        started = time.monotonic()
-        seen = development(data, splits, first)
+    def splits_of(first: int, count: int) -> tuple[Data, range]:
+        seen = development(data, count, first)
         if frequencies is not None:
             seen.class_weights = frequencies
-        runs = train_baseline(given.method, seen, range(first, first + splits), given.device, changes)
+        return seen, range(first, first + count)
+
+    def judge(changes: dict[str, Any], stage: str, seen: Data, seeds: range) -> Judgement:
+        started = time.monotonic()
+        runs = train_baseline(given.method, seen, seeds, given.device, changes)
         found = judged(runs.logits, seen)
         line = {"method": given.method, "graph": given.graph, "stage": stage, "changes": changes}
         line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
@@ -118,24 +122,26 @@ def main() -> None:
         if given.log:
             with given.log.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-        return found, int(seen.val_mask.any(0).sum())
+        return found
 
     generator = random.Random(f"{given.method} {given.graph}")
     trials: list[tuple[float, dict[str, Any]]] = []
+    known = splits_of(1000, given.splits)
     for trial in range(given.trials):
         if given.seconds is not None and time.monotonic() - begun > given.seconds:
             break
         drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
         changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
         try:
-            trials.append((judge(changes, "search", 1000, given.splits)[0].merit, changes))
+            trials.append((judge(changes, "search", *known).merit, changes))
         except torch.cuda.OutOfMemoryError:
             print(json.dumps({"changes": changes, "stage": "out of memory"}), flush=True)
     best = sorted(trials, key=lambda each: -each[0])[: given.finalists]
-    final = [judge(changes, "final", 2000, 2 * given.splits) for _, changes in best]
-    winner = ranked([found for found, _ in final], final[0][1])[0]
+    others = splits_of(2000, 2 * given.splits)
+    final = [judge(changes, "final", *others) for _, changes in best]
+    winner = ranked(final, int(others[0].val_mask.any(0).sum()))[0]
     chosen = baseline_settings(given.method, given.graph).settings.replace(**best[winner][1]).asdict()
-    print(f"best of {len(trials)}: validation {100 * final[winner][0].accuracy:.2f}\n{json.dumps(chosen)}")
+    print(f"best of {len(trials)}: validation {100 * final[winner].accuracy:.2f}\n{json.dumps(chosen)}")
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ class LabelPropagation:
         F \leftarrow \alpha P F + (1 - \alpha) Y, \qquad F_i \leftarrow Y_i \text{ for every training node } i
 
     with P the normalised adjacency (Eq. 1). A class whose labels did not come by is not impossible, and where few came
-    by their word counts for less: with :math:`\\pi` the shares of the classes in training,
+    by their word counts for less: with :math:`\pi` the shares of the classes in training,
 
     .. math::
-        p_i = \\frac{F_i + \\kappa \\pi}{\\sum_c F_{ic} + \\kappa},
+        p_i = \frac{F_i + \kappa \pi}{\sum_c F_{ic} + \kappa},
 
     where κ is ``RESERVE`` times the share of nodes with a label times what typically (by the geometric mean) arrives at
     a node that is reached at all. Where labels are few, what arrives fades so steeply with distance that its size says

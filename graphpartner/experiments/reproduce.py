@@ -114,11 +114,12 @@ def reproduce(
     failed = _run_missing(slots, journal, graphs, progress) if selection.run else {}
     for slot in slots:
         if why := next((failed[run.key] for run in slot.runs if run.key in failed), None):
+            slot.reason = why
             warn(f"{slot.experiment.target}, {slot.row} on {slot.graph}: {why}")
     results = {}
     for target in dict.fromkeys(experiment.target for experiment in experiments):
         own = [slot for slot in slots if slot.experiment.target == target]
-        cells = [cell for slot in own for cell in _cells(slot, journal, failed)]
+        cells = [cell for slot in own for cell in _cells(slot, journal)]
         if not cells:  # nothing of it was asked for
             continue
         places = [place for experiment in experiments for place in _places(experiment, selection)]
@@ -226,15 +227,14 @@ def _take_device(slots: list[Slot], journal: Journal) -> None:
             slot.reason = slot.reason or "not run"
 
 
-def _cells(slot: Slot, journal: Journal, failed: dict[str, str]) -> list[Cell]:
-    reason = slot.reason or next((failed[run.key] for run in slot.runs if run.key in failed), None)
+def _cells(slot: Slot, journal: Journal) -> list[Cell]:
     lines: list[Line] = []
-    if reason is None:
+    if slot.reason is None:
         options = [
             [line for run in option if (line := journal.find(run, slot.experiment.name))] for option in slot.options
         ]
         lines = options[0] if len(options) == 1 else max(filter(None, options), key=_mean_validation)
-    return cells_of(slot.experiment, slot.row, slot.graph, slot.at, lines, reason, slot.preset, slot.saw_test)
+    return cells_of(slot.experiment, slot.row, slot.graph, slot.at, lines, slot.reason, slot.preset, slot.saw_test)
 
 
 def _mean_validation(lines: list[Line]) -> float:

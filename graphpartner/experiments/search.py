@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import optuna
 
 THROUGH = 0.3  # share of the configurations that go on from a first few splits to all of them
+# replicas of different depth could travel together, but only step by step, to the depth of the deepest
+FREE = tuple(name for name in PER_REPLICA if name != "num_steps")
 FINALISTS = 6  # the best trials are judged once more, on splits that the search has not seen
 
 
@@ -130,7 +132,7 @@ def _race(
 def judge_alike(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
     """Each of these settings, those together whose work has the same shape."""
     groups: dict[Settings, list[int]] = {}
-    same = {name: getattr(Settings(), name) for name in PER_REPLICA if name != "num_steps"}
+    same = {name: getattr(Settings(), name) for name in FREE}
     for place, each in enumerate(settings):
         groups.setdefault(each.replace(**same), []).append(place)
     judged: dict[int, Judgement] = {}
@@ -209,9 +211,7 @@ def _ask(study: "optuna.Study", space: Space, count: int) -> list[tuple["optuna.
     sampler = study.sampler
     trial = study.ask()
     asked = [(trial, _suggested(trial, space))]
-    # replicas of different depth could travel together, but only step by step, to the depth of the deepest
-    free = set(PER_REPLICA) - {"num_steps"}
-    shared = {name: value for name, value in asked[0][1].items() if name not in free}
+    shared = {name: value for name, value in asked[0][1].items() if name not in FREE}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.sampler = optuna.samplers.PartialFixedSampler(shared, sampler)

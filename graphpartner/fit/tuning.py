@@ -148,11 +148,10 @@ class Tuner:
         self, parts: list[tuple[list[Outcome], float]], spread: tuple[float, float], heat: float, partner: bool = False
     ) -> float | None:
         """How much colder a mixture (runs and their weight) is over all folds than in one; None if none can tell."""
-        folds = set(range(len(self.folds))).intersection(*({run.job.fold for run in runs} for runs, _ in parts))
         if self.trainer.unseen.numel() < UNSEEN:
             return None
         said = []
-        for fold in sorted(folds):
+        for fold in self._done_by([runs for runs, _ in parts]):
             mixed = spread[1] * self._spread_from(fold, spread[0], elsewhere=True) if spread[1] else torch.zeros(())
             for runs, share in parts:
                 of_fold = [run.partner_elsewhere if partner else run.elsewhere for run in runs if run.job.fold == fold]

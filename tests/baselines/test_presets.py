@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from graphpartner.baselines.dgi import DGI
+from graphpartner.baselines.grace import GRACE
 from graphpartner.baselines.mvgrl import MVGRL
 from graphpartner.baselines.presets import FOLDER
 from graphpartner.baselines.table import BASELINES, SUPERVISED, baseline_settings
@@ -41,6 +42,11 @@ def test_the_papers_settings():
 def test_the_authors_settings_are_the_defaults_of_the_self_supervised():
     for name, default in (("dgi", DGI()), ("mvgrl", MVGRL())):
         assert baseline_settings(name, "cora").settings == default
+    assert GRACE().asdict() == {
+        "features": "row", "hidden_channels": 128, "projection_channels": 128, "activation": "relu",
+        "drop_edges1": 0.2, "drop_edges2": 0.4, "drop_columns1": 0.3, "drop_columns2": 0.4, "temperature": 0.4,
+        "lr": 0.0005, "weight_decay": 1e-5, "epochs": 200,
+    }  # fmt: skip
 
 
 def test_an_unknown_graph_gets_the_defaults():
