@@ -16,7 +16,7 @@ from graphpartner.fit.splits import Fold
 from graphpartner.model.gpnn import Output, forward
 from graphpartner.train.batch import Batch
 from graphpartner.train.cores import side_by_side
-from graphpartner.train.problem import Labelled, Problem
+from graphpartner.train.problem import Labelled, Problem, alone
 from graphpartner.train.trainer import run
 
 UNSEEN_AT_MOST = 1000
@@ -122,10 +122,12 @@ class Trainer:
 
     def _weights(self, job: Job, problem: Problem, clock: Clock) -> tuple[Tensor, Tensor]:
         """W^(1) and W^(2) after training."""
-        settings = job.candidate.settings
+        settings, (learn, judge) = job.candidate.settings, self._labelled(job)
+        if job.candidate.alone:
+            problem, learn, judge = alone(problem, learn, judge)
         if job.candidate.linear:
-            return fit_linear(problem, settings.alpha, *self._labelled(job), clock)
-        batch = Batch(problem, [settings], [job.seed], *self._labelled(job))
+            return fit_linear(problem, settings.alpha, learn, judge, clock)
+        batch = Batch(problem, [settings], [job.seed], learn, judge)
         weight1, weight2 = run(batch, lambda amount: None, clock.over).weights
         return weight1[0], weight2[0]
 

@@ -1,7 +1,8 @@
 """Which candidates, and in what mixture? Successive halving over folds, by answers to nodes not learned from."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -17,7 +18,9 @@ from graphpartner.fit.training import Job, Outcome, Trainer
 from graphpartner.fit.tuned import Tuned
 
 ENOUGH = 150  # judging nodes that a first look needs
+SURE = 1000  # judging nodes after which a second look would say the same
 TOO_FEW = 30  # judging nodes that cannot tell candidates apart
+CLOSE = 0.02  # of merit, that a candidate may be behind the best and still be worth its time
 FINALISTS = 4
 SEEDS = 3  # runs a candidate and fold at most, where there is time
 UNSEEN = 30  # nodes that tell how much colder a mean of folds is
@@ -40,36 +43,37 @@ class Tuner:
         self.prepared, self.y, self.folds, self.seed = prepared, y, folds, seed
         self.trainer = Trainer(prepared, y, folds, tell)
         self._spread: dict[tuple[int, float], tuple[Tensor, Tensor]] = {}
+        self._looked: tuple[list[int], list[int]] = [0], []  # folds of a first and of a second look
 
     def tune(self, candidates: list[Candidate], clock: Clock) -> Tuned:
         """Look at all, go on with the better half, then with the best few on every fold; mix what remains."""
-        plain, *others = candidates
         first = self._first_folds()
         looks = clock.part(0.6)
-        self._train([plain, *others[:2]], first[:1], looks, at_least=3)
+        self._train(product(candidates[:3], first[:1]), looks, at_least=3)
         affordable = first[: self._affordable(len(candidates), looks)]
+        everywhere = range(len(self.folds))
         if len(affordable) < len(first) and self._judged(affordable).numel() < TOO_FEW:
-            for fold in range(len(self.folds)):  # what so few nodes say is luck: the likeliest are taken as they are
-                self._train(candidates[: FINALISTS + 1], [fold], clock)
+            # what so few nodes say is luck: the likeliest are taken as they are
+            self._train(_fold_by_fold(candidates[: FINALISTS + 1], everywhere), clock)
             return self.choose()
-        first = affordable
-        self._train([plain, *others], first, looks)
+        first, second = affordable, []
+        if len(first) < len(self.folds) and self._judged(first).numel() < SURE:
+            second = [len(first)]
+        self._looked = first, second
+        self._train(product(candidates, first), looks)
         if not clock.over():
-            better = self.ranked(first)[: max(FINALISTS, len(candidates) // 2)]
-            second = [len(first)] if len(first) < len(self.folds) else []
-            self._train(self._with_plain(better, plain), second, clock.part(0.5))
-            best = self.ranked(first + second)[:FINALISTS]
-            for fold in range(len(self.folds)):
-                self._train(self._with_plain(best, plain), [fold], clock)
+            better = list(self._merits(first))[: max(FINALISTS, len(candidates) // 2)]
+            self._train(product(self._with_plain(better), second), clock.part(0.5))
+            best = self._close()[:FINALISTS]
+            self._train(_fold_by_fold(self._with_plain(best), everywhere), clock)
             for more in range(1, SEEDS):
-                self._train(best[: FINALISTS - more], range(len(self.folds)), clock, more)
+                self._train(product(best[: FINALISTS - more], everywhere), clock, more)
         return self.choose()
 
     def again(self, candidates: list[Candidate], clock: Clock) -> None:
         """Train these on every fold, as often and as far as time goes: the choice is made already."""
         for more in range(SEEDS):
-            for fold in range(len(self.folds)):
-                self._train(candidates, [fold], clock, more)
+            self._train(_fold_by_fold(candidates, range(len(self.folds))), clock, more)
 
     def _first_folds(self) -> list[int]:
         """So many folds that there are nodes enough to judge by."""
@@ -87,24 +91,33 @@ class Tuner:
         cores = torch.get_num_threads() if self.prepared.device.type == "cpu" else 1
         return max(1, int(clock.left() * cores * len(taken) / (sum(taken) * candidates)))
 
-    @staticmethod
-    def _with_plain(candidates: list[Candidate], plain: Candidate) -> list[Candidate]:
-        return candidates if any(each.alone for each in candidates) else [*candidates, plain]
+    def _with_plain(self, candidates: list[Candidate]) -> list[Candidate]:
+        """These, and the best one that looks at no edge, if none of them is such a one."""
+        plain = [each for each in self._merits(self._looked[0]) if each.alone]
+        return candidates if any(each.alone for each in candidates) else [*candidates, *plain[:1]]
 
-    def _train(
-        self, candidates: list[Candidate], folds: "list[int] | range", clock: Clock, more: int = 0, at_least: int = 0
-    ) -> None:
+    def _train(self, runs: Iterable[tuple[Candidate, int]], clock: Clock, more: int = 0, at_least: int = 0) -> None:
+        """Candidates on folds, in this order, what is not done yet; ``more`` numbers further runs of the same."""
         done = {each.job for each in self.trainer.outcomes}
-        if more:  # a linear model would come out the same again
-            candidates = [each for each in candidates if not each.linear]
-        jobs = [Job(each, fold, 100 * self.seed + 10 * more + fold) for each in candidates for fold in folds]
+        # a linear model would come out the same again
+        jobs = [
+            Job(each, fold, 100 * self.seed + 10 * more + fold) for each, fold in runs if not (more and each.linear)
+        ]
         self.trainer.train([job for job in jobs if job not in done], clock, at_least)
 
-    def ranked(self, folds: list[int]) -> list[Candidate]:
-        """The candidates that have done these folds, the best first."""
-        done = self._by_candidate(folds)
+    def _merits(self, folds: list[int]) -> dict[Candidate, float]:
+        """What the candidates that have done these folds are worth there, the best first."""
         target = self._judged(folds)
-        return sorted(done, key=lambda each: -merit(self._answer(done[each], folds), target))
+        merits = {each: merit(self._answer(runs, folds), target) for each, runs in self._by_candidate(folds).items()}
+        return dict(sorted(merits.items(), key=lambda each: -each[1]))
+
+    def _close(self) -> list[Candidate]:
+        """The best candidate and those that are not clearly worse: after the second look, if the best came to it."""
+        first, second = self._looked
+        merits, again = self._merits(first), self._merits(first + second)
+        if not merits or next(iter(merits)) in again:
+            return _not_worse(again, self._judged(first + second))
+        return _not_worse(merits, self._judged(first))
 
     def _judges(self, folds: list[int]) -> Tensor:
         """These folds' judging nodes."""
@@ -170,10 +183,11 @@ class Tuner:
         heard = self.prepared.data.edge_index.numel() > 0
         if heard and target.numel() < FEW:  # by luck it would often be close, and it knows nothing of features
             heard = merit(propagated, target) >= max(merits.values())
-        voices = [*answers.values(), propagated] if heard else list(answers.values())
+        good = _not_worse(merits, target)
+        voices = [*(answers[each] for each in good), *([propagated] if heard else [])]
         weights = mixture(voices, target)
         mixed = _mixed(weights, voices)
-        chosen = {each.name: weight for each, weight in zip(answers, weights, strict=False) if weight > 0}
+        chosen = {each.name: weight for each, weight in zip(good, weights, strict=False) if weight > 0}
         partners = {each: self._answer(runs, folds, partner=True) for each, runs in done.items() if each.cold}
         partner = max(partners, key=lambda each: merit(partners[each], target))
         plain = [each for each in answers if each.alone]
@@ -248,17 +262,29 @@ class Tuner:
         return found
 
     def _common_folds(self) -> list[int]:
-        """As many folds as a plain MLP has done and, if possible, as many others as are finalists.
+        """As many folds as a plain MLP has done and, if possible, the best candidate.
 
-        Otherwise the best would lose its say because a quicker one has done one fold more.
+        Otherwise the best would lose its say because a quicker one has done one fold more. Where few nodes judge, it
+        is not known which is the best: then so many of the best as may be finalists.
         """
-        tried = len(self._by_candidate([]))
-        for company in range(min(FINALISTS, tried), 0, -1):
+        good = self._close()[: FINALISTS if self._judged(self._looked[0]).numel() < FEW else 1]
+        for company in range(len(good), -1, -1):
             for count in range(len(self.folds), 0, -1):
                 done = self._by_candidate(list(range(count)))
-                if len(done) >= company and any(each.alone for each in done):
+                if len(done.keys() & set(good)) >= company and any(each.alone for each in done):
                     return list(range(count))
         raise KeyboardInterrupt  # stopped before the first run had ended
+
+
+def _not_worse(merits: dict[Candidate, float], target: Tensor) -> list[Candidate]:
+    """Those that are behind the best by no more than is worth a try, or than chance on so many judging nodes."""
+    least = max(merits.values(), default=0.0) - max(CLOSE, 0.5 * max(1, target.numel()) ** -0.5)
+    return [each for each, worth in merits.items() if worth >= least]
+
+
+def _fold_by_fold(candidates: list[Candidate], folds: Iterable[int]) -> Iterable[tuple[Candidate, int]]:
+    """All candidates on one fold, then all on the next."""
+    return ((each, fold) for fold in folds for each in candidates)
 
 
 def _mixed(weights: list[float], answers: list[Tensor]) -> Tensor:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from graphpartner.errors import InputError
@@ -55,6 +56,14 @@ class SparseMatrix:
         if steps == 0:
             return H
         return _Power.apply(H, self, steps)
+
+    def rows(self, which: Tensor) -> "SparseMatrix":
+        """M[which]."""
+        start, counts = self.csr.crow_indices()[which], self.csr.crow_indices().diff()[which]
+        crow = F.pad(counts.cumsum(0), (1, 0))
+        stored = torch.arange(int(crow[-1]), device=which.device) + (start - crow[:-1]).repeat_interleave(counts)
+        columns, values = self.csr.col_indices()[stored], self.csr.values()[stored]
+        return SparseMatrix(csr(crow.to(columns.dtype), columns, values, (which.numel(), self.shape[1])))
 
     def check_fits(self, H: Tensor) -> None:
         """Raise an InputError where M H is not defined: compiled loops would read beyond the end of H."""

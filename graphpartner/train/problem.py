@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.graph.adjacency import csr, neighbor_mean
 from graphpartner.graph.features import row_normalized
 from graphpartner.model.hops import HopFeatures
 from graphpartner.model.propagation import Propagation
@@ -48,6 +48,28 @@ class Problem:
     neighbors: SparseMatrix | None
     num_nodes: int
     num_classes: int
+
+
+def alone(problem: Problem, train: Labelled, val: Labelled) -> tuple[Problem, Labelled, Labelled]:
+    """The same for these nodes only, for a model that looks at no edge: no other row need be multiplied.
+
+    Args:
+        problem: with features of the nodes themselves.
+        train: nodes to learn from, the same for all replicas.
+        val: nodes to judge by, likewise.
+    """
+    if isinstance(problem.X, HopFeatures):
+        raise InputError("features of neighbours need all nodes")
+    nodes, place = torch.unique(torch.cat([train.index, val.index]), return_inverse=True)
+    X = problem.X.rows(nodes) if isinstance(problem.X, SparseMatrix) else problem.X[nodes]
+    count = torch.arange(nodes.numel() + 1, device=nodes.device)
+    same = csr(count, count[:-1], torch.ones(nodes.numel(), device=nodes.device), (nodes.numel(), nodes.numel()))
+    first = train.index.numel()
+    return (
+        Problem(X, Propagation(same, 0, plan="steps"), None, nodes.numel(), problem.num_classes),
+        Labelled(place[:first], train.target, train.weight),
+        Labelled(place[first:], val.target, val.weight),
+    )
 
 
 def prepare(data: Data, settings: Settings, device: torch.device, replicas: int = 1) -> Problem:
