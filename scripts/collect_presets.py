@@ -1,10 +1,11 @@
 """Takes presets that ``gpnn search`` has found into the package, and says which family is the best of each graph.
 
-    python scripts/collect_presets.py [FILE …] [--graphs cora …] [--splits 32] [--device auto] [--data ROOT]
+    python scripts/collect_presets.py [FILE …] [--graphs cora …] [--new] [--splits 32] [--device auto] [--data ROOT]
 
 Every FILE replaces the preset of its graph and family. Then all families of these graphs are judged on the same
 development splits, which no search has chosen by, and ``best`` becomes the one with the highest mean validation
 accuracy; of those within a standard error of it, the one with the highest likelihood. No test label is looked at.
+With ``--new``, only what comes from a FILE is judged, and the others keep the figures they have from as many splits.
 """
 
 import argparse
@@ -37,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--graphs", nargs="*", default=[])
+    parser.add_argument("--new", action="store_true")
     parser.add_argument("--splits", type=int, default=32)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", default=None)
@@ -50,7 +52,12 @@ def main() -> None:
                 content["presets"][entry["family"]] = {
                     key: entry[key] for key in ("provenance", "saw_test", "settings")
                 }
-        judged, best = judgements(graph, content["presets"], options.splits, options.device, options.data)
+        known = {
+            family: Judgement(entry["validation"] / 100, entry["surprise"])
+            for family, entry in content["presets"].items()
+            if options.new and "validation" in entry
+        }
+        judged, best = judgements(graph, content["presets"], known, options.splits, options.device, options.data)
         content["best"] = best
         for family, each in judged.items():
             content["presets"][family]["validation"] = round(100 * each.accuracy, 2)
@@ -59,9 +66,9 @@ def main() -> None:
 
 
 def judgements(
-    graph: str, presets: dict[str, Any], splits: int, device: str, root: str | None
+    graph: str, presets: dict[str, Any], known: dict[str, Judgement], splits: int, device: str, root: str | None
 ) -> tuple[dict[str, Judgement], str]:
-    """Every family on the same splits and seeds, and the best of them."""
+    """Every family that is not known on the same splits and seeds, and the best of all."""
     data = gp.load_dataset(graph, root)
     seen = development(data, splits, FIRST)
     settings = {family: Settings().replace(**entry["settings"]) for family, entry in presets.items()}
@@ -69,7 +76,7 @@ def judgements(
         seen.class_weights = estimated(seen, settings["tuned"], device)
     judged = {}
     for family, each in settings.items():
-        judged[family] = judge(seen, [each], device)[0]
+        judged[family] = known[family] if family in known else judge(seen, [each], device)[0]
         print(f"{graph}/{family}: {judged[family]}", flush=True)
     best = ranked(list(judged.values()), int(seen.val_mask.any(0).sum()))[0]
     return judged, list(judged)[best]
