@@ -137,7 +137,7 @@ def test_honest_about_presets():
     told = [name for name in preset_names() if "look at test accuracy" in preset(name).provenance]
     assert told == ["citeseer/paper", "citeseer/views"]
     assert re.search(r"two of CiteSeer's are the settings .* picked with a look at test accuracy", README, re.DOTALL)
-    words = {0: "None", 3: "Three", 4: "Four"}
+    words = {0: "None", 1: "One", 2: "Two", 3: "Three"}
     assert (
         f"{words[sum('not searched' in preset(name).provenance for name in preset_names())]} of the `paper`" in README
     )

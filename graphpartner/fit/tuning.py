@@ -278,7 +278,7 @@ class Tuner:
 
 def _not_worse(merits: dict[Candidate, float], target: Tensor) -> list[Candidate]:
     """Those that are behind the best by no more than is worth a try, or than chance on so many judging nodes."""
-    least = max(merits.values(), default=0.0) - max(CLOSE, 0.5 * max(1, target.numel()) ** -0.5)
+    least = max(merits.values(), default=0.0) - max(CLOSE, max(1, target.numel()) ** -0.5)
     return [each for each, worth in merits.items() if worth >= least]
 
 

@@ -74,6 +74,17 @@ def test_transpose_shape_repr_and_precision() -> None:
     assert matrix.csr.dtype == torch.float32
 
 
+@given(problem=problems())
+@settings(max_examples=50, deadline=None)
+def test_rows_are_those_of_the_dense_matrix(problem: RandomProblem) -> None:
+    rng = np.random.default_rng(problem.n)
+    M = rng.standard_normal((problem.n, 5)) * (rng.random((problem.n, 5)) < 0.4)
+    which = torch.from_numpy(rng.integers(0, problem.n, rng.integers(0, 2 * problem.n)))  # some twice, others never
+    found = SparseMatrix(to_csr(M)).rows(which)
+    assert found.shape == (which.numel(), 5)
+    assert torch.equal(found.csr.to_dense(), torch.from_numpy(M[which.numpy()]).float())
+
+
 def test_fold_puts_replicas_side_by_side_and_unfold_takes_them_apart() -> None:
     H = torch.arange(24.0).reshape(2, 3, 4)
     assert torch.equal(fold(H), torch.cat([H[0], H[1]], dim=1))

@@ -3,8 +3,10 @@ import pytest
 import torch
 
 from graphpartner.errors import InputError
+from graphpartner.model.hops import HopFeatures
 from graphpartner.model.sparse import SparseMatrix
-from graphpartner.train.problem import count_classes, features, labelled, prepare
+from graphpartner.train.batch import Batch
+from graphpartner.train.problem import Labelled, Problem, alone, count_classes, features, labelled, prepare
 from graphpartner.train.settings import Settings
 from tests.dense import assert_near
 from tests.train.toy import enhanced, toy
@@ -115,3 +117,37 @@ def test_labelled_under_masks_of_unequal_size() -> None:
 def test_one_split_a_seed() -> None:
     with pytest.raises(InputError, match="val_mask holds 2 splits for 3 seeds"):
         labelled(torch.stack([MASK, MASK]), Y, 3, "val_mask", CPU)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_an_mlp_learns_the_same_from_labelled_rows_alone(sparse: bool) -> None:
+    data = toy()
+    settings = Settings(beta=1.0, num_steps=0, alpha=1.0, lambda_rt=0.0, lambda_cs=0.0, input_dropout=0, dropout=0)
+    whole = prepare(data, settings, CPU)
+    dense = as_dense(whole.X)
+    X = SparseMatrix(dense.to_sparse_csr()) if sparse else dense
+    whole = Problem(X, whole.propagate, None, whole.num_nodes, whole.num_classes)
+    train, val = (
+        Labelled(index, data.y[index], None) for index in (torch.tensor([30, 3, 7, 21]), torch.tensor([9, 3]))
+    )
+    part, near, far = alone(whole, train, val)
+    assert part.num_nodes == 5  # node 3 is in both
+    assert torch.equal(as_dense(part.X)[near.index], dense[train.index])
+    assert torch.equal(as_dense(part.X)[far.index], dense[val.index])
+    batches = Batch(whole, [settings], [0], train, val), Batch(part, [settings], [0], near, far)
+    for _ in range(5):
+        for batch in batches:
+            batch.step()
+    (loss, right), (other_loss, other_right) = (batch.validate() for batch in batches)
+    torch.testing.assert_close(loss, other_loss)
+    assert torch.equal(right, other_right)
+    for weight, other in zip(batches[0].weights, batches[1].weights, strict=True):
+        torch.testing.assert_close(weight, other)
+
+
+def test_features_of_neighbours_need_all_nodes() -> None:
+    whole = prepare(toy(), Settings(beta=1.0), CPU)
+    hops = HopFeatures(whole.X, whole.propagate.matrix, 1, whole.X.shape[1])
+    known = Labelled(torch.tensor([0]), torch.tensor([0]), None)
+    with pytest.raises(InputError, match="need all nodes"):
+        alone(Problem(hops, whole.propagate, None, 40, 3), known, known)
