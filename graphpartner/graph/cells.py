@@ -51,6 +51,8 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
         values = micros.to_numpy().astype("datetime64[us]").astype(np.float64) / DAY
         values[column.isna().to_numpy()] = np.nan
         return values, np.zeros(values.size, np.bool_)
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
     if pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return values, np.isinf(values)

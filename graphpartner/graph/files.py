@@ -100,13 +100,14 @@ def read_graph(
     if sep is not None and len(sep) != 1:
         raise InputError(f"sep is {sep!r}, but must be one character, such as ';'.")
     problems, notes = Problems(), []  # type: tuple[Problems, list[str]]
-    given = gather(nodes, edges, sep, problems, notes)
+    named = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
+    text = {column for column in (*named.values(), *(like.columns.values() if like else ())) if column is not None}
+    given = gather(nodes, edges, sep, text, problems, notes)
     problems.stop_if_any()
     table = given.nodes
     if table is None:
         raise InputError("nodes could not be read; give a table or a graph.")
     encoder = encoder or (like.encoder if like else None)
-    named = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
     named |= {key: column for key, column in given.known.items() if named[key] is None}
     if like is not None:
         for key, column in like.columns.items():
@@ -208,8 +209,13 @@ def _ends(
 
 def _note_gaps(table: Table, encoder: FeatureEncoder, edge_index: Any, n: int, notes: list[str]) -> None:
     """Note the nodes of which little is known: no cell filled in, or no edge."""
-    if encoder.columns and (empty := int(table.frame[encoder.names].isna().all(axis=1).sum())):
-        notes.append(f"{table.name}: {many(empty, 'row')} without any feature.")
+    empty = np.full(len(table), bool(encoder.columns))
+    for name in encoder.names:
+        empty &= np.asarray(table.frame[name].isna())
+        if not empty.any():
+            break
+    if empty.any():
+        notes.append(f"{table.name}: {many(int(empty.sum()), 'row')} without any feature.")
     isolated = int((torch.bincount(edge_index[0], minlength=n) == 0).sum())
     if isolated:
         notes.append(f"{table.name}: {many(isolated, 'node')} of {n:,} without an edge.")

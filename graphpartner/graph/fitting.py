@@ -65,10 +65,8 @@ def _bag(drafts: dict[str, _Draft]) -> set[str]:
 def _draft(table: Table, name: str, problems: Problems) -> _Draft:
     """One look at a column."""
     column = table.frame[name]
-    if column.isna().all():
-        return _Draft(None, why_not="empty")
     if str(column.dtype) == "category":  # the user has said what it is
-        return _category(name, as_text(column))
+        return _Draft(None, why_not="empty") if column.isna().all() else _category(name, as_text(column))
     numbers = as_numbers(column)
     if numbers is None:
         return _words(name, as_text(column))

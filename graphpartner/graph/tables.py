@@ -1,7 +1,7 @@
 """A table of someone's, wherever it is: CSV, TSV, Parquet, JSON Lines or a pandas DataFrame, as one :class:`Table`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,9 @@ def row_numbers(name: str) -> Locate:
     return lambda rows: [f"{name}, row {row + 1}" for row in rows]
 
 
-def read_table(source: Any, what: str, problems: Problems, sep: str | None = None) -> Table | None:
+def read_table(
+    source: Any, what: str, problems: Problems, sep: str | None = None, text: Collection[str] = ()
+) -> Table | None:
     """The table in a file or a DataFrame; None where it cannot be read, the reason being among the problems.
 
     Args:
@@ -53,6 +55,7 @@ def read_table(source: Any, what: str, problems: Problems, sep: str | None = Non
         what: "node" or "edge", for messages.
         problems: where to report.
         sep: the separator of a text file; None finds it.
+        text: columns of a text file that are no numbers whatever they look like.
     """
     if not isinstance(source, str | os.PathLike):
         return frame_table(source, f"the {what} table", problems)
@@ -73,7 +76,7 @@ def read_table(source: Any, what: str, problems: Problems, sep: str | None = Non
     if ending in JSON:
         read = read_json_lines(path, name, problems)
     else:
-        read = read_text_table(path, name, problems, sep, "\t" if ending == ".tsv" else ",")
+        read = read_text_table(path, name, problems, sep, "\t" if ending == ".tsv" else ",", text)
     return _checked(Table(name, *read), problems) if read else None
 
 

@@ -4,24 +4,28 @@ Only a file that Arrow refuses, or one with a row to be pointed at, is walked li
 """
 
 import codecs
+import contextlib
 import csv
 import gzip
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from graphpartner.graph.problems import SHOWN, Locate, Problems
+from graphpartner.graph.wide_tables import WIDE, number_columns, read_wide
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 HEAD_BYTES = 1 << 18
+HEAD_LINES, MOST_BYTES = 4, 1 << 26
 HEAD_ROWS = 50
 
 
 def read_text_table(
-    path: Path, name: str, problems: Problems, sep: str | None, usual: str
+    path: Path, name: str, problems: Problems, sep: str | None, usual: str, text: Collection[str] = ()
 ) -> tuple[Any, Locate] | None:
     """The table in a text file, and where its rows are; None where it cannot be read.
 
@@ -31,6 +35,7 @@ def read_text_table(
         problems: where to report.
         sep: the separator; None finds it: comma, tab, semicolon, bar or space.
         usual: the separator that the file's ending suggests.
+        text: columns whose cells stay as they are written, even where they look like numbers.
     """
     import pandas as pd
     import pyarrow as pa
@@ -39,6 +44,8 @@ def read_text_table(
     try:
         with _open(path) as file:
             head = file.read(HEAD_BYTES)
+            while head.count(b"\n") < HEAD_LINES and len(head) < MOST_BYTES and (more := file.read(HEAD_BYTES)):
+                head += more  # of very long lines
     except (OSError, EOFError) as error:
         problems.add(f"{name} cannot be read ({error}); give a readable file.")
         return None
@@ -62,27 +69,32 @@ def read_text_table(
         )
         return None
     names = [f"f{column}" for column in range(len(header))]
+    options = (
+        # a block holds many rows even of a very wide table
+        arrow_csv.ReadOptions(
+            column_names=names,
+            skip_rows_after_names=1,
+            block_size=max(1 << 20, 256 * len(sample.split("\n", 1)[0])),
+            encoding="utf-8" if encoding == "utf-8-sig" else encoding,
+        ),
+        arrow_csv.ParseOptions(delimiter=sep, newlines_in_values=True),
+    )
+    as_text = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+    )
+    frame = None
     try:
-        with pa.input_stream(str(path), compression="gzip" if _packed(path) else None) as stream:
-            table = arrow_csv.read_csv(
-                stream,
-                # a block holds many rows even of a very wide table
-                arrow_csv.ReadOptions(
-                    column_names=names,
-                    skip_rows_after_names=1,
-                    block_size=max(1 << 20, 256 * len(sample.split("\n", 1)[0])),
-                    encoding="utf-8" if encoding == "utf-8-sig" else encoding,
-                ),
-                arrow_csv.ParseOptions(delimiter=sep, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-                ),
-            )
+        if numbers := _numbers(sample, sep, header, text):
+            with contextlib.suppress(pa.ArrowException), _stream(path) as stream:  # else as text
+                frame = read_wide(stream, names, [names[place] for place in numbers], *options)
+        if frame is None:
+            with _stream(path) as stream:
+                table = arrow_csv.read_csv(stream, *options, as_text)
+            frame = pd.DataFrame({column: table.column(column).to_pandas() for column in names})
     except (pa.ArrowException, UnicodeError, OSError, EOFError) as error:
         if not (_report_bytes(path, name, encoding, problems) or _report_rows(path, name, sep, encoding, problems)):
             problems.add(f"{name} cannot be read ({str(error).splitlines()[0]}); write it again as a plain CSV file.")
         return None
-    frame = pd.DataFrame({column: table.column(column).to_pandas() for column in names})
     frame.columns = [column.strip() for column in header]
 
     def locate(rows: Sequence[int]) -> list[str]:
@@ -90,6 +102,21 @@ def read_text_table(
         return [f"{name}, line {lines[row]}" for row in rows]
 
     return frame, locate
+
+
+def _numbers(sample: str, sep: str, header: list[str], text: Collection[str]) -> list[int]:
+    """The places of the columns that hold numbers, in a table that has very many of them."""
+    if len(header) < WIDE:
+        return []
+    rows = islice(csv.reader(io.StringIO(sample, newline=""), delimiter=sep), 1, 1 + HEAD_ROWS)
+    whole = [row for row in rows if len(row) == len(header)]
+    return number_columns(whole, {place for place, name in enumerate(header) if name.strip() in text})
+
+
+def _stream(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="gzip" if _packed(path) else None)
 
 
 def _packed(path: Path) -> bool:
