@@ -51,10 +51,11 @@ def fit(
         raise InputError(f"--seed {seed}: must be 0 or more")
     if not is_replaceable(out):
         raise InputError(f"--out {out}: is there and holds no model; give another folder, or empty it")
-    graph = read_graph(
-        nodes, edges, label=label, id=id_column, split=split,
-        source=source, target=target, weight=weight, features=features or None,
-    )  # fmt: skip
+    with progress("reading") as tell:
+        graph = read_graph(
+            nodes, edges, label=label, id=id_column, split=split,
+            source=source, target=target, weight=weight, features=features or None, progress=tell,
+        )  # fmt: skip
     notes().print(f"{graph.data.num_nodes:,} nodes, {graph.data.edge_index.shape[1] // 2:,} edges, "
                   f"{len(graph.classes)} classes, {int((graph.data.y >= 0).sum()):,} labelled nodes")  # fmt: skip
     for sentence in graph.notes:

@@ -25,7 +25,7 @@ def predict(
     from graphpartner.fit.folder import load_model
     from graphpartner.fit.new_nodes import read_new_nodes
     from graphpartner.fit.predictions import prediction_table, write_table
-    from graphpartner.report.terminal import facts, notes, show
+    from graphpartner.report.terminal import facts, notes, progress, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))
     if out.suffix not in (".csv", ".parquet"):
@@ -38,7 +38,8 @@ def predict(
     if nodes is None:
         ids, answers, rows = fitted.ids, fitted.answer(device), torch.arange(len(fitted.ids))
     else:
-        extended, rows = read_new_nodes(fitted, nodes, edges)
+        with progress("reading") as tell:
+            extended, rows = read_new_nodes(fitted, nodes, edges, tell)
         for sentence in extended.notes:
             notes().print(sentence, markup=False)
         ids, answers = extended.ids[rows.numpy()].tolist(), fitted.answer(device, extended.data)

@@ -10,15 +10,17 @@ from graphpartner.errors import InputError
 from graphpartner.fit.model import Model
 from graphpartner.graph.encoding import FeatureEncoder
 from graphpartner.graph.files import OwnGraph, read_graph
+from graphpartner.progress import Progress, silent
 
 
-def read_new_nodes(model: Model, nodes: Any, edges: Any = None) -> tuple[OwnGraph, Tensor]:
+def read_new_nodes(model: Model, nodes: Any, edges: Any = None, progress: Progress = silent) -> tuple[OwnGraph, Tensor]:
     """The model's graph extended by new nodes, and which of its nodes stand in the rows of their file.
 
     Args:
         model: its encoder makes features of the same columns, and its columns of ids are looked for.
         nodes: one row a node; a node that the model knows takes its new features.
         edges: among the new nodes, or to nodes that the model knows.
+        progress: called with (bytes read, bytes in all).
     """
     if model.encoder is None:
         raise InputError("the model was fitted on arrays, not on files: fit it with gpnn fit to give it files")
@@ -29,5 +31,5 @@ def read_new_nodes(model: Model, nodes: Any, edges: Any = None) -> tuple[OwnGrap
         encoder=FeatureEncoder.restore(*model.encoder),
         columns=model.about.get("columns", {}),
     )
-    extended = read_graph(nodes, edges, like=known)
+    extended = read_graph(nodes, edges, like=known, progress=progress)
     return extended, torch.from_numpy(extended.rows)

@@ -31,8 +31,10 @@ from graphpartner.graph.identity import node_ids
 from graphpartner.graph.in_memory import Given, gather
 from graphpartner.graph.labels import read_labels, read_split
 from graphpartner.graph.problems import Problems, many
+from graphpartner.graph.reading import Reading
 from graphpartner.graph.structure import Structure
 from graphpartner.graph.tables import Table
+from graphpartner.progress import Progress, silent
 
 
 @dataclass
@@ -74,6 +76,7 @@ def read_graph(
     encoder: FeatureEncoder | None = None,
     like: OwnGraph | None = None,
     sep: str | None = None,
+    progress: Progress = silent,
 ) -> OwnGraph:
     """Read a graph from a node table and an edge table, or from objects in memory.
 
@@ -93,6 +96,7 @@ def read_graph(
         like: the graph that this one extends: edges may go to its nodes, the result has its nodes first and the new
             ones after them, and its encoder and classes are used. A node that is in both takes its new features.
         sep: the separator of text files, one character; None finds it.
+        progress: called with (bytes read, bytes in all) of text files.
 
     Raises:
         InputError: what is wrong, each with file, line and remedy, up to 20 at once.
@@ -102,7 +106,8 @@ def read_graph(
     problems, notes = Problems(), []  # type: tuple[Problems, list[str]]
     named = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
     text = {column for column in (*named.values(), *(like.columns.values() if like else ())) if column is not None}
-    given = gather(nodes, edges, sep, text, problems, notes)
+    reading = Reading((nodes, edges), sep, text, progress)
+    given = gather(nodes, edges, reading, problems, notes)
     problems.stop_if_any()
     table = given.nodes
     if table is None:

@@ -1,6 +1,5 @@
 """Graphs that are in memory already: NetworkX graphs, SciPy matrices and PyTorch Geometric's ``Data``, as tables."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from graphpartner.errors import InputError
 from graphpartner.graph.checks import MASKS, check_edges, check_features, check_labels
 from graphpartner.graph.edges import Ends
 from graphpartner.graph.problems import Problems
+from graphpartner.graph.reading import Reading
 from graphpartner.graph.tables import Table, frame_table, read_table, row_numbers
 
 
@@ -38,10 +38,8 @@ class Given:
     known: dict[str, str]
 
 
-def gather(
-    nodes: Any, edges: Any, sep: str | None, text: Collection[str], problems: Problems, notes: list[str]
-) -> Given:
-    """Tables from whatever the user gave as nodes and edges; ``text`` names columns that are no numbers."""
+def gather(nodes: Any, edges: Any, reading: Reading, problems: Problems, notes: list[str]) -> Given:
+    """Tables from whatever the user gave as nodes and edges."""
     if isinstance(nodes, Data):
         if edges is not None:
             raise InputError("edges must be None where nodes is a PyTorch Geometric Data, which has its own.")
@@ -52,13 +50,13 @@ def gather(
         table = frame_table(frame, "the NetworkX graph's nodes", problems)
         edges = nodes if edges is None else edges
     else:
-        table = read_table(nodes, "node", problems, sep, text)
+        table = read_table(nodes, "node", problems, reading)
     if edges is None:
         return Given(table, None, None, None, "no edges", known)
     if sparse.issparse(edges):
         return Given(table, None, *_from_matrix(edges, None if table is None else len(table)), "the matrix", known)
     if not _is_networkx(edges):
-        edge_table = read_table(edges, "edge", problems, sep, text)
+        edge_table = read_table(edges, "edge", problems, reading)
         return Given(table, edge_table, None, None, edge_table.name if edge_table else "", known)
     if edges.is_directed():
         notes.append("the NetworkX graph: directed; its edges are read as undirected.")

@@ -1,7 +1,7 @@
 """A table of someone's, wherever it is: CSV, TSV, Parquet, JSON Lines or a pandas DataFrame, as one :class:`Table`."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from graphpartner.graph.json_lines import read_json_lines
 from graphpartner.graph.problems import Locate, Problems, quoted
+from graphpartner.graph.reading import Reading
 from graphpartner.graph.text_tables import read_text_table
 
 TEXT = (".csv", ".tsv", ".txt")
@@ -45,17 +46,14 @@ def row_numbers(name: str) -> Locate:
     return lambda rows: [f"{name}, row {row + 1}" for row in rows]
 
 
-def read_table(
-    source: Any, what: str, problems: Problems, sep: str | None = None, text: Collection[str] = ()
-) -> Table | None:
+def read_table(source: Any, what: str, problems: Problems, reading: Reading | None = None) -> Table | None:
     """The table in a file or a DataFrame; None where it cannot be read, the reason being among the problems.
 
     Args:
         source: a path or a pandas DataFrame.
         what: "node" or "edge", for messages.
         problems: where to report.
-        sep: the separator of a text file; None finds it.
-        text: columns of a text file that are no numbers whatever they look like.
+        reading: how a text file is read.
     """
     if not isinstance(source, str | os.PathLike):
         return frame_table(source, f"the {what} table", problems)
@@ -76,7 +74,7 @@ def read_table(
     if ending in JSON:
         read = read_json_lines(path, name, problems)
     else:
-        read = read_text_table(path, name, problems, sep, "\t" if ending == ".tsv" else ",", text)
+        read = read_text_table(path, name, problems, reading or Reading(), "\t" if ending == ".tsv" else ",")
     return _checked(Table(name, *read), problems) if read else None
 
 

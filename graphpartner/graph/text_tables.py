@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from graphpartner.graph.problems import SHOWN, Locate, Problems
+from graphpartner.graph.reading import Reading
 from graphpartner.graph.wide_tables import WIDE, number_columns, read_wide
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
@@ -25,7 +26,7 @@ HEAD_ROWS = 50
 
 
 def read_text_table(
-    path: Path, name: str, problems: Problems, sep: str | None, usual: str, text: Collection[str] = ()
+    path: Path, name: str, problems: Problems, reading: Reading, usual: str
 ) -> tuple[Any, Locate] | None:
     """The table in a text file, and where its rows are; None where it cannot be read.
 
@@ -33,9 +34,8 @@ def read_text_table(
         path: the file, packed if it ends in .gz.
         name: what messages call it.
         problems: where to report.
-        sep: the separator; None finds it: comma, tab, semicolon, bar or space.
+        reading: how.
         usual: the separator that the file's ending suggests.
-        text: columns whose cells stay as they are written, even where they look like numbers.
     """
     import pandas as pd
     import pyarrow as pa
@@ -54,7 +54,7 @@ def read_text_table(
     if not sample.strip():
         problems.add(f"{name} is empty; give a table with a header line and at least one row.")
         return None
-    sep = sep or _separator(sample, usual, name, problems)
+    sep = reading.sep or _separator(sample, usual, name, problems)
     if sep is None:
         return None
     try:
@@ -74,7 +74,7 @@ def read_text_table(
         arrow_csv.ReadOptions(
             column_names=names,
             skip_rows_after_names=1,
-            block_size=max(1 << 20, 256 * len(sample.split("\n", 1)[0])),
+            block_size=max(1 << 20, 128 * len(sample.split("\n", 1)[0])),
             encoding="utf-8" if encoding == "utf-8-sig" else encoding,
         ),
         arrow_csv.ParseOptions(delimiter=sep, newlines_in_values=True),
@@ -84,11 +84,13 @@ def read_text_table(
     )
     frame = None
     try:
-        if numbers := _numbers(sample, sep, header, text):
-            with contextlib.suppress(pa.ArrowException), _stream(path) as stream:  # else as text
-                frame = read_wide(stream, names, [names[place] for place in numbers], *options)
+        if numbers := _numbers(sample, sep, header, reading.text):
+            width = len(sample) / (sample.count("\n") + 1)  # Arrow takes bytes long before it is done with them
+            with contextlib.suppress(pa.ArrowException), reading.stream(path, counted=False) as stream:  # else as text
+                wanted = [names[place] for place in numbers]
+                frame = read_wide(stream, names, wanted, *options, lambda rows: reading.count(round(rows * width)))
         if frame is None:
-            with _stream(path) as stream:
+            with reading.stream(path) as stream:
                 table = arrow_csv.read_csv(stream, *options, as_text)
             frame = pd.DataFrame({column: table.column(column).to_pandas() for column in names})
     except (pa.ArrowException, UnicodeError, OSError, EOFError) as error:
@@ -113,18 +115,8 @@ def _numbers(sample: str, sep: str, header: list[str], text: Collection[str]) ->
     return number_columns(whole, {place for place, name in enumerate(header) if name.strip() in text})
 
 
-def _stream(path: Path) -> Any:
-    import pyarrow as pa
-
-    return pa.input_stream(str(path), compression="gzip" if _packed(path) else None)
-
-
-def _packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
-
-
 def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if _packed(path) else path.open("rb")
+    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def _sample(head: bytes, encoding: str) -> str:

@@ -5,10 +5,9 @@ back to the ordinary way, which says where it is.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from graphpartner.graph.cells import MISSING
@@ -35,7 +34,9 @@ def number_columns(rows: Sequence[Sequence[str]], text: Collection[int] = ()) ->
     return found if len(found) >= WIDE else []
 
 
-def read_wide(stream: Any, names: list[str], numbers: Sequence[str], read: Any, parse: Any) -> Any:
+def read_wide(
+    stream: Any, names: list[str], numbers: Sequence[str], read: Any, parse: Any, told: Callable[[int], None]
+) -> Any:
     """A pandas DataFrame of the named columns; those of numbers are sparse where most of them are zero.
 
     Args:
@@ -44,6 +45,7 @@ def read_wide(stream: Any, names: list[str], numbers: Sequence[str], read: Any, 
         numbers: the columns that hold numbers.
         read: Arrow's options, as for any other table.
         parse: likewise.
+        told: called with the number of rows after every block.
 
     Raises:
         pyarrow.ArrowException: where a cell among the numbers is none.
@@ -58,11 +60,10 @@ def read_wide(stream: Any, names: list[str], numbers: Sequence[str], read: Any, 
     blocks, texts = [], []
     with csv.open_csv(stream, read, parse, convert) as reader:
         for batch in reader:
-            block = np.empty((len(numbers), batch.num_rows))
-            for place, name in enumerate(numbers):
-                block[place] = batch.column(name).to_numpy(zero_copy_only=False)
-            blocks.append(sparse.csr_array(block))
+            block = batch.select(numbers).to_tensor(null_to_nan=True, row_major=False).to_numpy()
+            blocks.append(sparse.csr_array(block.T))
             texts.append(batch.select(others))
+            told(batch.num_rows)
     x = sparse.hstack(blocks, format="csr").T
     if x.nnz < SPARSE_BELOW * x.shape[0] * x.shape[1]:
         values = pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(x), columns=list(numbers))

@@ -20,8 +20,8 @@ def table(n=60, width=150, share=0.05, seed=0):
     x = rng.integers(1, 4, (n, width)) * (rng.random((n, width)) < share)
     frame = pd.DataFrame(x, columns=[f"w{i}" for i in range(width)]).astype(str)
     frame.insert(0, "id", [f"{i:03d}" for i in range(n)])
-    frame.insert(5, "class", np.where(np.arange(n) % 3, "01", "2"))
-    frame.insert(9, "amount", rng.normal(size=n).round(3).astype(str))
+    frame.insert(2, "class", np.where(np.arange(n) % 3, "01", "2"))
+    frame.insert(4, "amount", rng.normal(size=n).round(3).astype(str))
     frame.loc[3, "amount"] = ""
     frame["word"] = np.where(np.arange(n) % 2, "red", "blue")
     return frame
@@ -94,3 +94,15 @@ def test_what_counts_as_numbers():
     assert number_columns([row[:20] for row in rows]) == []
     assert number_columns([]) == []
     assert WIDE > 20
+
+
+@pytest.mark.parametrize("width", [3, 150])
+def test_reading_says_how_far_it_is(tmp_path, width):
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    table(width=width, n=200).to_csv(nodes, index=False)
+    pd.DataFrame({"source": ["000", "001"], "target": ["001", "002"]}).to_csv(edges, index=False)
+    told = []
+    read_graph(nodes, edges, label="class", progress=lambda done, total: told.append((done, total)))
+    total = nodes.stat().st_size + edges.stat().st_size
+    assert 0.9 * total < told[-1][0] <= told[-1][1] == total
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
