@@ -17,8 +17,7 @@ import yaml
 import graphpartner as gp
 from graphpartner.experiments.development import development
 from graphpartner.experiments.frequencies import estimated
-from graphpartner.experiments.judgement import Judgement, judge
-from graphpartner.experiments.search import ranked
+from graphpartner.experiments.judgement import Judgement, judge, ranked
 from graphpartner.graph.packed import write_atomically
 from graphpartner.train.presets import FAMILIES, FOLDER
 from graphpartner.train.settings import Settings

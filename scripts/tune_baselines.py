@@ -22,8 +22,7 @@ import graphpartner as gp
 from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
 from graphpartner.experiments.development import development
 from graphpartner.experiments.frequencies import estimated
-from graphpartner.experiments.judgement import Judgement, judged
-from graphpartner.experiments.search import ranked
+from graphpartner.experiments.judgement import Judgement, judged, ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
 FEATURES: dict[str, list[Any]] = {"features": ["row", "raw"]}

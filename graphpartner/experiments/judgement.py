@@ -7,6 +7,7 @@ changes no answer.
 """
 
 import copy
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,19 @@ def judged(logits: Tensor, seen: Data) -> Judgement:
     right = (logits.argmax(-1) == seen.y).float()
     accuracy, surprise = (share * right).sum(-1), least_surprise(logits, seen.y, share)
     return Judgement(float(accuracy.mean()), float(surprise.mean()))
+
+
+def ranked(judged: list[Judgement], nodes: int) -> list[int]:
+    """Places in order, the best first: those within a standard error of the highest accuracy, then the others.
+
+    Args:
+        judged: one a configuration.
+        nodes: how many different nodes they were judged on; √(a (1 − a) / nodes) is the standard error.
+    """
+    highest = max(each.accuracy for each in judged)
+    close = highest - math.sqrt(highest * (1 - highest) / nodes)
+    places = range(len(judged))
+    return sorted(places, key=lambda place: (judged[place].accuracy < close, judged[place].surprise))
 
 
 def node_shares(mask: Tensor, y: Tensor, class_weights: Tensor | None = None) -> Tensor:

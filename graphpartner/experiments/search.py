@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from graphpartner.errors import InputError
 from graphpartner.experiments.development import development
 from graphpartner.experiments.frequencies import estimated
-from graphpartner.experiments.judgement import Judgement, judge
+from graphpartner.experiments.judgement import Judgement, judge, ranked
 from graphpartner.experiments.space import Choice, Space
 from graphpartner.progress import Progress, silent
 from graphpartner.train.settings import PER_REPLICA, Settings
@@ -184,19 +184,6 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     finalists = [(settings[place], best[place].value, judged[place]) for place in order]
     winner, _, value = finalists[0]
     return Found(winner, value, len(finished(study)), finalists)
-
-
-def ranked(judged: list[Judgement], nodes: int) -> list[int]:
-    """Places in order, the best first: those within a standard error of the highest accuracy, then the others.
-
-    Args:
-        judged: one a configuration.
-        nodes: how many different nodes they were judged on; √(a (1 − a) / nodes) is the standard error.
-    """
-    highest = max(each.accuracy for each in judged)
-    close = highest - math.sqrt(highest * (1 - highest) / nodes)
-    places = range(len(judged))
-    return sorted(places, key=lambda place: (judged[place].accuracy < close, judged[place].surprise))
 
 
 def finished(study: "optuna.Study") -> list[Any]:

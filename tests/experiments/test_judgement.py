@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphpartner.experiments.development import development
-from graphpartner.experiments.judgement import TEMPERATURES, Judgement, judge, least_surprise, node_shares
-from graphpartner.experiments.search import ranked
+from graphpartner.experiments.judgement import TEMPERATURES, Judgement, judge, least_surprise, node_shares, ranked
 from graphpartner.train.settings import Settings
 from graphpartner.train.trainer import train
 from tests.train.toy import toy
