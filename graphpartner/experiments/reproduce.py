@@ -111,7 +111,8 @@ def reproduce(
     slots = [slot for experiment in experiments for slot in plan(experiment, selection, device, graphs)]
     if not selection.run:
         _take_device(slots, journal)
-    failed = _run_missing(slots, journal, graphs, progress) if selection.run else {}
+    missing, wanting = _share(slots, journal)
+    failed = _do(missing, wanting, journal, graphs, progress) if selection.run else {}
     for slot in slots:
         if why := next((failed[run.key] for run in slot.runs if run.key in failed), None):
             slot.reason = why
@@ -178,23 +179,35 @@ def _fill(slot: Slot, row: Row, seeds: int, selection: Selection, device: str) -
         slot.reason = str(error)
 
 
-def _run_missing(slots: list[Slot], journal: Journal, graphs: Graphs, progress: Progress) -> dict[str, str]:
-    """Do all runs that no journal has, and tell every experiment that wants them; why a run failed, by key."""
+Wanting = dict[str, set[str]]
+"""By the key of a run: the experiments that it belongs to."""
+
+
+def _share(slots: list[Slot], journal: Journal) -> tuple[list[Run], Wanting]:
+    """Tell every experiment the runs that another one has; the runs that none has, and who wants what."""
     wanted: dict[str, Run] = {}
-    wanting: dict[str, set[str]] = {}
+    wanting: Wanting = {}
     for slot in slots:
         for run in slot.runs:
             wanted[run.key] = wanted.get(run.key, run).wanting(run.measures)
             wanting.setdefault(run.key, set()).add(slot.experiment.name)
     missing = []
+    shared: dict[str, list[Line]] = {}
     for key, run in wanted.items():
         line = journal.find(run)
         if line is None:
             missing.append(run)
             continue
-        for experiment in sorted(wanting[key]):
-            if journal.find(run, experiment) is None:  # another experiment has it
-                journal.append(experiment, [line])
+        for experiment in wanting[key]:
+            if journal.find(run, experiment) is None:
+                shared.setdefault(experiment, []).append(line)
+    for experiment, lines in sorted(shared.items()):
+        journal.append(experiment, lines)
+    return missing, wanting
+
+
+def _do(missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, progress: Progress) -> dict[str, str]:
+    """Do these runs, and tell every experiment that wants them; why a run failed, by key."""
     failed: dict[str, str] = {}
     done, total = 0.0, sum(run.cost for run in missing) or 1.0
     for batch in batches(missing, torch.get_num_threads()):
@@ -220,7 +233,7 @@ def _take_device(slots: list[Slot], journal: Journal) -> None:
     for slot in slots:
         for device in DEVICES:
             there = [[dataclasses.replace(run, device=device) for run in option] for option in slot.options]
-            if any(journal.find(run, slot.experiment.name) for option in there for run in option):
+            if any(journal.find(run) for option in there for run in option):
                 slot.options = there
                 break
         else:

@@ -98,6 +98,9 @@ def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
     assert len(trained) == 4
     trained.clear()
     tiny("table3")
+    (known,) = reproduce(quick("table3", seeds=1, run=False), tmp_path).values()
+    assert trained == []
+    assert [cell.row for cell in known if cell.method == "gpnn" and cell.mean is not None] == ["with enhancement"]
     reproduce(quick("table3", seeds=1), tmp_path)
     # the whole model with the preset's 48 steps was trained for figure 4
     assert [run.settings["beta"] for run in trained if run.method == "gpnn"] == [1.0]
