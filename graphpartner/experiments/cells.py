@@ -15,6 +15,8 @@ from graphpartner.experiments.files import Experiment, Number
 from graphpartner.experiments.journal import Line
 from graphpartner.graph.packed import write_atomically
 
+NOT_RUN = "not run"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -179,16 +181,17 @@ def grid(vary: dict[str, list[float]]) -> list[dict[str, float]]:
 
 
 def merged(old: list[Cell], new: list[Cell], places: Sequence[tuple[Any, ...]]) -> list[Cell]:
-    """New cells in place of old ones; an empty one does not replace one with numbers.
+    """New cells in place of old ones; one that could not be run does not replace one with numbers.
 
-    Old cells that were not asked for this time stay, as long as their experiment still has them; all are in the order
-    of ``places``, which name no layer.
+    One that has never been run does: the old numbers are of other settings. Old cells that were not asked for this
+    time stay, as long as their experiment still has them; all are in the order of ``places``, which name no layer.
     """
     order = {place: number for number, place in enumerate(places)}
     kept = {cell.place: cell for cell in old if _base(cell) in order}
     for cell in new:
         before = kept.get(cell.place)
-        if before is None or cell.mean is not None or cell.detail is not None or before.mean is None:
+        filled = cell.mean is not None or cell.detail is not None
+        if before is None or before.mean is None or filled or cell.reason == NOT_RUN:
             kept[cell.place] = cell
     return sorted(kept.values(), key=lambda cell: order[_base(cell)])
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from graphpartner.errors import InputError
-from graphpartner.experiments.cells import Cell, cells_of, grid, merged, read_cells, write_cells
+from graphpartner.experiments.cells import NOT_RUN, Cell, cells_of, grid, merged, read_cells, write_cells
 from graphpartner.experiments.files import TARGETS, Experiment, Row, load_experiments
 from graphpartner.experiments.graphs import Graphs
 from graphpartner.experiments.journal import Journal, Line
@@ -237,7 +237,7 @@ def _take_device(slots: list[Slot], journal: Journal) -> None:
                 slot.options = there
                 break
         else:
-            slot.reason = slot.reason or "not run"
+            slot.reason = slot.reason or NOT_RUN
 
 
 def _cells(slot: Slot, journal: Journal) -> list[Cell]:

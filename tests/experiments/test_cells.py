@@ -6,7 +6,7 @@ import math
 import pytest
 
 from graphpartner.errors import InputError
-from graphpartner.experiments.cells import Cell, cells_of, grid, merged, read_cells, write_cells
+from graphpartner.experiments.cells import NOT_RUN, Cell, cells_of, grid, merged, read_cells, write_cells
 from graphpartner.experiments.files import Experiment, Row
 from tests.experiments.toy import line, run
 
@@ -83,6 +83,8 @@ def test_written_again():
     ]
     places = [cell.place for cell in old]
     assert merged([*old, gone], new, places) == [new[0], old[1]]  # a reason does not replace a number
+    never = dataclasses.replace(new[1], reason=NOT_RUN)
+    assert merged(old, [new[0], never], places) == [new[0], never]  # the old number is of other settings
     assert merged([], new, places) == new
     assert merged([], new[::-1], places) == new
 
