@@ -6,7 +6,7 @@ BIN := .venv/bin
 .PHONY: run test lint types clean
 
 run: .venv/installed
-	$(BIN)/gpnn train citeseer --seeds 6 --out runs/citeseer
+	$(BIN)/gpnn train citeseer --preset views --seeds 6 --out runs/citeseer
 
 test: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal

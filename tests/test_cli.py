@@ -248,7 +248,7 @@ def test_train(gpnn, elsewhere, monkeypatch):
     assert files(elsewhere) == [f"a/b/{name}" for name in FILES]
     assert re.search(r"^test accuracy +\d+\.\d %   1 seed$", out, re.MULTILINE)
     assert re.search(r"^published +76\.5 ± 0\.5 %", out, re.MULTILINE)
-    assert "GPNN on CiteSeer: preset views, changed, 1 seed, cpu" in err
+    assert "GPNN on CiteSeer: preset distilled, changed, 1 seed, cpu" in err
     assert "picked with a look at test accuracy" not in err
     assert re.search(r"^training: \d+%, .* taken, at most .* left$", err, re.MULTILINE)
     assert "\x1b" not in out + err  # no colours in a pipe
