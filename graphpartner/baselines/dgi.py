@@ -7,7 +7,6 @@ discriminator learns to tell the nodes of H from those of H̃ by the summary of 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,25 +22,18 @@ from graphpartner.baselines.discriminator import (
     take_rows,
 )
 from graphpartner.baselines.pretrain import Weights
+from graphpartner.baselines.settings import EmbeddingSettings
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
 from graphpartner.train.problem import features
-from graphpartner.train.settings import Checked, between
+from graphpartner.train.settings import between
 
 
 @dataclass(frozen=True)
-class DGI(Checked):
+class DGI(EmbeddingSettings):
     """Hyperparameters of DGI; the authors' as defaults."""
 
-    features: Literal["raw", "row"] = "row"
-    """``raw`` as they are, or ``row``: every row divided by its sum."""
-    hidden_channels: int = between(512, 1, 65536)
-    """Width of the embedding."""
-    lr: float = between(0.001, 0, 100)
-    """Learning rate of Adam."""
-    weight_decay: float = between(0.0, 0, 1e3)
-    """Of all weights."""
     epochs: int = between(10_000, 1, 10_000_000)
     """At most so many epochs."""
     patience: int = between(20, 1, 10_000_000)

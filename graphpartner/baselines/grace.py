@@ -17,22 +17,21 @@ from torch_geometric.data import Data
 from graphpartner.baselines.discriminator import SLOPE, prelu
 from graphpartner.baselines.nt_xent import BLOCK, nt_xent
 from graphpartner.baselines.pretrain import Weights
+from graphpartner.baselines.settings import EmbeddingSettings
 from graphpartner.graph.adjacency import adjacency, normalized_adjacency, to_torch
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
 from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.problem import features
-from graphpartner.train.settings import Checked, between
+from graphpartner.train.settings import between
 
 NARROW = 64  # columns that one program of the GPU's loop over kept edges can hold
 
 
 @dataclass(frozen=True)
-class GRACE(Checked):
+class GRACE(EmbeddingSettings):
     """Hyperparameters of GRACE; the authors' on Cora as defaults."""
 
-    features: Literal["raw", "row"] = "row"
-    """``raw`` as they are, or ``row``: every row divided by its sum."""
     hidden_channels: int = between(128, 1, 65536)
     """Width of the embedding; the first layer is twice as wide."""
     projection_channels: int = between(128, 1, 65536)

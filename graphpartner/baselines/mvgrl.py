@@ -7,7 +7,6 @@ of consecutive nodes. The embedding is H¹ + H² of the whole graph.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -24,23 +23,20 @@ from graphpartner.baselines.discriminator import (
     take_rows,
 )
 from graphpartner.baselines.pretrain import Weights
+from graphpartner.baselines.settings import EmbeddingSettings
 from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
 from graphpartner.train.problem import features
-from graphpartner.train.settings import Checked, between
+from graphpartner.train.settings import between
 
 View = SparseMatrix | Tensor
 
 
 @dataclass(frozen=True)
-class MVGRL(Checked):
+class MVGRL(EmbeddingSettings):
     """Hyperparameters of MVGRL; the authors' as defaults."""
 
-    features: Literal["raw", "row"] = "row"
-    """``raw`` as they are, or ``row``: every row divided by its sum."""
-    hidden_channels: int = between(512, 1, 65536)
-    """Width of the embedding."""
     alpha: float = between(0.2, 1e-6, 1)
     """α of personalised PageRank: the chance to return to the start."""
     sparsify: bool = False
@@ -49,10 +45,6 @@ class MVGRL(Checked):
     """How many consecutive nodes a step sees at a time."""
     windows: int = between(4, 1, 1000)
     """How many times; one where a window holds the whole graph."""
-    lr: float = between(0.001, 0, 100)
-    """Learning rate of Adam."""
-    weight_decay: float = between(0.0, 0, 1e3)
-    """Of all weights."""
     epochs: int = between(3000, 1, 10_000_000)
     """At most so many steps."""
     patience: int = between(20, 1, 10_000_000)

@@ -1,4 +1,4 @@
-"""The hyperparameters that every supervised baseline has; each model adds its own."""
+"""The hyperparameters that many baselines have; each model adds its own."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -30,3 +30,17 @@ class HiddenSettings(BaselineSettings):
     """Width of a hidden layer."""
     dropout: float = between(0.5, 0, 1)
     """Share of the entries dropped of what goes into a layer."""
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings(Checked):
+    """How a model that learns without labels sees the features and learns."""
+
+    features: Literal["raw", "row"] = "row"
+    """``raw`` as they are, or ``row``: every row divided by its sum."""
+    hidden_channels: int = between(512, 1, 65536)
+    """Width of the embedding."""
+    lr: float = between(0.001, 0, 100)
+    """Learning rate of Adam."""
+    weight_decay: float = between(0.0, 0, 1e3)
+    """Of all weights."""
