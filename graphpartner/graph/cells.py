@@ -17,9 +17,12 @@ DAY = 86_400.0 * 1e6  # in microseconds
 
 def as_text(column: Any) -> Any:
     """A pandas column as an Arrow array of text without blanks around it; cells that say nothing are null."""
+    import pandas as pd
     import pyarrow as pa
     from pyarrow import compute
 
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
     if str(column.dtype) == "category":
         column = column.astype(object)
     if column.dtype == object:

@@ -75,6 +75,20 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
         read_graph(file, label="class")
 
 
+def test_new_rows_of_a_model_that_took_a_column_for_words(tmp_path):
+    frame = table()
+    frame["w4"] = np.where(np.arange(60) % 3, "7", "many")
+    known, new = tmp_path / "nodes.csv", tmp_path / "new.csv"
+    frame.to_csv(known, index=False)
+    frame["w4"] = np.where(np.arange(60) % 6, "7", "")
+    frame.to_csv(new, index=False)
+    fitted = read_graph(known, label="class")
+    (words,) = [code.words for code in fitted.encoder.columns if code.name == "w4"]
+    x = read_graph(new, encoder=fitted.encoder).data.x
+    start = [name for code in fitted.encoder.columns for name in [code.name] * code.width].index("w4")
+    assert dense(x)[:, start + words.index("7")].tolist() == [float(i % 6 > 0) for i in range(60)]
+
+
 def test_lines_longer_than_a_first_look(tmp_path):
     frame = table(n=12, width=3000)
     frame.columns = [name if name in ("id", "class") else f"{name} {'long' * 30}" for name in frame.columns]
