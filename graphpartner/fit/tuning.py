@@ -114,8 +114,9 @@ class Tuner:
     def _close(self) -> list[Candidate]:
         """The best candidate and those that are not clearly worse: after the second look, if the best came to it."""
         first, second = self._looked
-        merits, again = self._merits(first), self._merits(first + second)
-        if not merits or next(iter(merits)) in again:
+        merits = self._merits(first)
+        again = self._merits(first + second) if second else {}
+        if again and next(iter(merits)) in again:
             return _not_worse(again, self._judged(first + second))
         return _not_worse(merits, self._judged(first))
 
