@@ -100,6 +100,14 @@ def test_lines_longer_than_a_first_look(tmp_path):
     assert len(read) == 12
 
 
+def test_a_very_long_text_beside_the_numbers(tmp_path):
+    frame = table()
+    frame["word"] = "long " * 30_000
+    file = tmp_path / "nodes.csv"
+    frame.to_csv(file, index=False)
+    assert len(read_table(str(file), "node", Problems())) == 60
+
+
 def test_what_counts_as_numbers():
     rows = [["0", "1.5", "007", str(i), "x", "", "-2e3"] * 30 for i in range(4)]
     found = number_columns(rows)
