@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor
 
+from graphpartner.enhance.mix import canonical, mix
 from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import normalized_adjacency, to_scipy, to_torch, with_values
+from graphpartner.graph.adjacency import normalized_adjacency, with_values
 
 
 def enhanced_adjacency(
@@ -33,7 +33,8 @@ def enhanced_adjacency(
         edge_weight: weights of the edges; the attribute graph knows none.
 
     Returns:
-        A torch sparse CSR tensor, computed in float64 and stored as float32, columns sorted.
+        A torch sparse CSR tensor on the device of ``edge_index``, computed in float64 and stored as float32, columns
+        sorted.
     """
     check_beta(beta)
     P = normalized_adjacency(edge_index, num_nodes, edge_weight, dtype=torch.float64)
@@ -43,18 +44,7 @@ def enhanced_adjacency(
         raise InputError(f"attribute may be None only where beta is 1, got beta = {beta!r}")
     if tuple(attribute.shape) != (num_nodes, num_nodes):
         raise InputError(f"attribute must have shape [{num_nodes}, {num_nodes}], got {list(attribute.shape)}")
-    mixed = (1 - beta) * row_normalized(to_scipy(attribute))
-    if beta > 0:  # at β = 0 the topology's pattern would be zeros
-        mixed = beta * to_scipy(P) + mixed
-    return to_torch(mixed, torch.float32, edge_index.device)
-
-
-def row_normalized(attribute: sparse.csr_array) -> sparse.csr_array:
-    """Ã_attr: every row divided by its sum, in float64; a row that sums to zero stays as it is."""
-    weights = attribute.astype(np.float64)
-    sums = weights.sum(axis=1)
-    inverse = np.divide(1.0, sums, out=np.ones_like(sums), where=sums != 0)
-    return sparse.csr_array(sparse.diags_array(inverse) @ weights)
+    return mix(canonical(attribute.to(edge_index.device)), P, beta)
 
 
 def check_beta(beta: float) -> None:
