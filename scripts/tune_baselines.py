@@ -59,7 +59,7 @@ SPACES: dict[str, dict[str, list[Any]]] = {
     "dagnn": FEATURES | RATES | {"num_steps": [5, 10, 16, 20], "dropout": [0.3, 0.5, 0.8]},
     "grand": FEATURES
     | {
-        "lr": [0.01, 0.02],
+        "lr": [0.01, 0.05, 0.2],
         "decay": [5e-5, 5e-4],
         "num_steps": [2, 4, 8],
         "consistency": [0.5, 0.7, 1.0],
