@@ -5,7 +5,7 @@
 Every FILE replaces the preset of its graph and family. Then all families of these graphs are judged on the same
 development splits, which no search has chosen by, and ``best`` becomes the one with the highest mean validation
 accuracy; of those within a standard error of it, the one with the highest likelihood. No test label is looked at.
-With ``--new``, only what comes from a FILE is judged, and the others keep the figures they have from as many splits.
+With ``--new``, only what comes from a FILE is judged, on as many splits as the others, which keep their figures.
 """
 
 import argparse
@@ -26,10 +26,11 @@ FIRST = 1_000  # splits of a search begin at 0
 KEYS = ("provenance", "saw_test", "validation", "surprise", "settings")
 HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.train.settings.Settings.
 # published: Table 1 of the paper, test accuracy in percent, mean and standard deviation.
-# best: what the plain name stands for. validation: mean accuracy in percent on {splits} development splits,
-# surprise: mean −log p there.
+# best: what the plain name stands for. validation: mean accuracy in percent on so many development splits as
+# judged_on says, surprise: mean −log p there.
 published: {published}
 best: {best}
+judged_on: {splits}
 """
 
 
@@ -46,6 +47,8 @@ def main() -> None:
     for graph in sorted({*options.graphs, *(entry["graph"] for entry in found)}):
         file = FOLDER / f"{graph}.yaml"
         content = yaml.safe_load(file.read_text())
+        if options.new and options.splits != content["judged_on"]:
+            parser.error(f"--splits {options.splits}: with --new it must be {content['judged_on']}, as in {file.name}")
         for entry in found:
             if entry["graph"] == graph:
                 content["presets"][entry["family"]] = {
