@@ -40,6 +40,24 @@ def planted(rng: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_0
     return Graph(sparse.csr_array(x.round(4)), simple(np.stack([first, second])), y)
 
 
+def minesweeper(rng: np.random.Generator, side: int = 100) -> Graph:
+    """The game, as a heterophilous graph (Platonov et al., 2023): is there a mine in this cell of the grid?
+
+    A fifth of the cells hold one; a cell knows how many of the eight around it do, or, every other one, nothing.
+    """
+    y = (rng.random(side * side) < 0.2).astype(np.int64)
+    cell = np.arange(side * side).reshape(side, side)
+    pairs = [(cell[:, 1:], cell[:, :-1]), (cell[1:], cell[:-1]), (cell[1:, 1:], cell[:-1, :-1]),
+             (cell[1:, :-1], cell[:-1, 1:])]  # fmt: skip
+    edges = np.concatenate([np.stack([one.ravel(), other.ravel()]) for one, other in pairs], axis=1)
+    around = np.bincount(edges.ravel(), y[edges[::-1]].ravel(), side * side).astype(np.int64)
+    told = np.where(rng.random(side * side) < 0.5, around, 9)  # 9: nothing
+    return Graph(sparse.csr_array(np.eye(10)[told]), edges, y)
+
+
+MADE_UP = {"planted": planted, "minesweeper": minesweeper}
+
+
 def rewired(share: float) -> Callable[[Graph, np.random.Generator], Graph]:
     """One end of a share of the edges goes to a random node."""
 
