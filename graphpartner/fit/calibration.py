@@ -1,5 +1,7 @@
 """A temperature and a shift of every class that make probabilities honest, and several answers mixed into one."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -25,10 +27,26 @@ def surprise(probabilities: Tensor, y: Tensor) -> float:
 
 def temperature(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
     """The T with the least surprise; few nodes pull it towards 1, as if ``DOUBT`` more had said so."""
-    grid = np.geomspace(COLDEST, HOTTEST, values)
     m = y.numel()
-    cost = [m * surprise(tempered(probabilities, float(T)), y) + DOUBT * float(np.log(T)) ** 2 for T in grid]
-    return float(grid[int(np.argmin(cost))])
+    return _least(
+        lambda T: m * surprise(tempered(probabilities, T), y) + DOUBT * float(np.log(T)) ** 2,
+        np.geomspace(COLDEST, HOTTEST, values).tolist(),
+    )
+
+
+def _least(cost: Callable[[float], float], grid: list[float]) -> float:
+    """The value of an ascending grid that costs least, of costs that first fall, then rise: by halving.
+
+    So they do: −log p is convex in 1/T.
+    """
+    low, high = 0, len(grid) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cost(grid[middle]) <= cost(grid[middle + 1]):
+            high = middle
+        else:
+            low = middle + 1
+    return grid[low]
 
 
 def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:
@@ -81,7 +99,7 @@ def _closest(probabilities: Tensor, said: Tensor) -> float:
     """The T with which the one comes closest to the other, by cross-entropy."""
     grid = np.geomspace(COLDEST / 5, HOTTEST * 10, 121)  # hotter than for the truth: what is to be predicted is noisy
     logits = probabilities.clamp(min=TINY).log()
-    return float(min(grid, key=lambda T: float(-(said * (logits / float(T)).log_softmax(-1)).sum())))
+    return _least(lambda T: float(-(said * (logits / T).log_softmax(-1)).sum()), grid.tolist())
 
 
 def merit(probabilities: Tensor, y: Tensor) -> float:

@@ -1,11 +1,24 @@
 """Temperatures and mixtures."""
 
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphpartner.fit.calibration import RESERVE, class_shift, cooling, merit, mixture, temperature, tempered
+from graphpartner.fit.calibration import (
+    COLDEST,
+    DOUBT,
+    HOTTEST,
+    RESERVE,
+    class_shift,
+    cooling,
+    merit,
+    mixture,
+    surprise,
+    temperature,
+    tempered,
+)
 from graphpartner.fit.scores import calibration_error
 
 
@@ -24,6 +37,17 @@ def test_the_right_temperature_is_found(sharpness):
     assert pytest.approx(sharpness, rel=0.08) == T
     honest = tempered(p, T)
     assert calibration_error(honest.max(1).values, honest.argmax(1) == y) < 0.02
+
+
+@settings(deadline=None)
+@given(
+    n=st.integers(1, 60), sharpness=st.floats(0.05, 20), seed=st.integers(0, 1000), values=st.sampled_from([2, 13, 61])
+)
+def test_no_other_temperature_of_the_grid_is_better(n, sharpness, seed, values):
+    p, y = drawn(n, sharpness, seed)
+    grid = np.geomspace(COLDEST, HOTTEST, values)
+    cost = {float(T): n * surprise(tempered(p.double(), float(T)), y) + DOUBT * np.log(T) ** 2 for T in grid}
+    assert cost[temperature(p.double(), y, values)] <= min(cost.values()) + 1e-9
 
 
 def test_few_nodes_pull_towards_one():
