@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphpartner.train.cores import one_core
+
 TINY = 1e-9
 COLDEST, HOTTEST = 0.2, 5.0
 DOUBT, RESERVE = 3.0, 10.0
@@ -25,6 +27,7 @@ def surprise(probabilities: Tensor, y: Tensor) -> float:
     return float(-probabilities.clamp(min=TINY)[torch.arange(y.numel()), y].log().mean())
 
 
+@one_core()
 def temperature(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
     """The T with the least surprise; few nodes pull it towards 1, as if ``DOUBT`` more had said so."""
     m = y.numel()
@@ -69,6 +72,7 @@ def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:
     return shift.float()
 
 
+@one_core()
 def cooling(answers: Tensor, single: float) -> float:
     r"""T of the mean of several answers to the same nodes, relative to T of one of them; needs no label.
 
@@ -102,6 +106,7 @@ def _closest(probabilities: Tensor, said: Tensor) -> float:
     return _least(lambda T: float(-(said * (logits / T).log_softmax(-1)).sum()), grid.tolist())
 
 
+@one_core()
 def merit(probabilities: Tensor, y: Tensor) -> float:
     """What choices go by: accuracy, and a quarter as heavy the mean probability of the true class, once calibrated.
 

@@ -16,6 +16,7 @@ from graphpartner.fit.scores import accuracy
 from graphpartner.fit.splits import Fold
 from graphpartner.fit.training import Job, Outcome, Trainer
 from graphpartner.fit.tuned import Tuned
+from graphpartner.train.cores import side_by_side
 
 ENOUGH = 150  # judging nodes that a first look needs
 SURE = 1000  # judging nodes after which a second look would say the same
@@ -146,6 +147,7 @@ class Tuner:
     def _propagated(self, folds: list[int]) -> tuple[float, Tensor]:
         """Label propagation on these folds, with the better α."""
         target = self._judged(folds)
+        side_by_side(lambda each: self._spread_from(*each), product(folds, ALPHAS))
         answers = {alpha: torch.cat([self._spread_from(fold, alpha) for fold in folds]) for alpha in ALPHAS}
         alpha = max(answers, key=lambda each: merit(answers[each], target))
         return alpha, answers[alpha]

@@ -4,8 +4,9 @@ Two runs on one core each are faster than one run on two cores after the other: 
 its threads, and small ones are not split at all. It also keeps its pace when other programs use the machine.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
 from typing import TypeVar
 
@@ -33,6 +34,17 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """For many small operations in a row: on two busy cores each would wait for the slower of its threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _one_core() -> None:

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphpartner.fit import calibration
 from graphpartner.fit.calibration import (
     COLDEST,
     DOUBT,
@@ -48,6 +49,15 @@ def test_no_other_temperature_of_the_grid_is_better(n, sharpness, seed, values):
     grid = np.geomspace(COLDEST, HOTTEST, values)
     cost = {float(T): n * surprise(tempered(p.double(), float(T)), y) + DOUBT * np.log(T) ** 2 for T in grid}
     assert cost[temperature(p.double(), y, values)] <= min(cost.values()) + 1e-9
+
+
+def test_few_temperatures_are_tried(monkeypatch):
+    """On cores that others use, every look costs milliseconds: a hundred of them cost a fit its budget."""
+    p, y = drawn(500, 3.0)
+    tried = []
+    monkeypatch.setattr(calibration, "tempered", lambda p, T: tried.append(T) or tempered(p, T))
+    assert temperature(p, y, values=61) == pytest.approx(3, rel=0.2)
+    assert len(tried) <= 12
 
 
 def test_few_nodes_pull_towards_one():

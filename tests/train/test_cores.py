@@ -4,7 +4,7 @@ import time
 import pytest
 import torch
 
-from graphpartner.train.cores import side_by_side
+from graphpartner.train.cores import one_core, side_by_side
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -21,6 +21,15 @@ def test_order_is_kept(threads: int) -> None:
         return job * job
 
     assert side_by_side(slow_first, iter(range(8))) == [job * job for job in range(8)]
+
+
+def test_small_work_stays_on_one_core(threads: int) -> None:
+    with one_core():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == threads
+    with pytest.raises(ValueError, match="wrong"), one_core():
+        raise ValueError("wrong")
+    assert torch.get_num_threads() == threads
 
 
 def test_nothing_to_do(threads: int) -> None:
