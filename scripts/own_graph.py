@@ -234,14 +234,17 @@ def summary(rows: list[dict]) -> str:
     def named(found: list[dict]) -> str:
         return ": " + "; ".join(f"{row['graph']}, {row['case']}" for row in found) if found else ""
 
+    def counted(found: list[dict], one: str, many: str) -> str:
+        return f"{len(found)} {one if len(found) == 1 else many}"
+
     behind = [row for row in rows if row["accuracy"] < max(row["rivals"].values()) - MARGIN]
     large = [row for row in rows if row["nodes"] >= MANY]
     unsure = [row for row in large if row["ece"] >= 0.05]
     late = [row for row in rows if row["seconds"] > parse_budget(row["budget"])]
     return (
-        f"Of {len(rows)} cases, {len(behind)} are more than {100 * MARGIN:g} points behind the best rival"
-        f"{named(behind)}. Of the {len(large)} with {MANY:,} test nodes or more, {len(unsure)} have a calibration "
-        f"error of 5 % or more{named(unsure)}. {len(late)} took longer than their budget{named(late)}."
+        f"Of {len(rows)} cases, {counted(behind, 'is', 'are')} more than {100 * MARGIN:g} points behind the best rival"
+        f"{named(behind)}. Of the {len(large)} with {MANY:,} test nodes or more, {counted(unsure, 'has', 'have')} "
+        f"a calibration error of 5 % or more{named(unsure)}. {len(late)} took longer than the budget{named(late)}."
     )
 
 
