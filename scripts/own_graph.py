@@ -49,7 +49,9 @@ def main() -> None:
     options = parser.parse_args()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     wanted = [(graph, case) for case in options.cases for graph in options.graphs]
-    wanted = [each for each in wanted if each[0] not in MADE_UP or each[1] == "as it is"] if not options.page else []
+    wanted = [(graph, case) for graph, case in wanted if graph not in MADE_UP or case == "as it is"]
+    if options.page:
+        wanted = []
     if not options.again:
         there = {(row["graph"], row["case"]) for row in rows if row["budget"] == options.budget}
         wanted = [each for each in wanted if each not in there]

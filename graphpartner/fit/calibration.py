@@ -40,7 +40,7 @@ def temperature(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
 def _least(cost: Callable[[float], float], grid: list[float]) -> float:
     """The value of an ascending grid that costs least, of costs that first fall, then rise: by halving.
 
-    So they do: −log p is convex in 1/T.
+    −log p does: it is convex in 1/T. That the pull towards T = 1 changes nothing about it is tested.
     """
     low, high = 0, len(grid) - 1
     while low < high:

@@ -25,7 +25,7 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
     cores = torch.get_num_threads()
     if len(jobs) == 1 or cores == 1:
         return [work(job) for job in jobs]
-    pool = ThreadPoolExecutor(cores, initializer=_one_core)
+    pool = ThreadPoolExecutor(cores, initializer=_stay_on_one_core)
     try:
         return list(pool.map(work, jobs))
     except BaseException:
@@ -47,7 +47,7 @@ def one_core() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _one_core() -> None:
+def _stay_on_one_core() -> None:
     """Keep this thread to one core: both settings are the thread's own."""
     torch.set_num_threads(1)
     try:
