@@ -1,8 +1,8 @@
 """The log-denominators of GRACE's loss over all pairs of nodes of two views, block by block.
 
 The 2n × 2n similarities are never stored: a block of them is computed, used and forgotten, and computed again for the
-gradient. They are symmetric, so only half of the blocks is needed. On a GPU the products round their factors to TF32:
-cosines to three digits.
+gradient. They are symmetric, so only half of the blocks is needed. On a GPU a compiled loop does it without writing any
+block down; either way products round their factors there: cosines to three digits.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from graphpartner.compiled import compiled
 
 BLOCK = 2048
 
@@ -26,7 +28,11 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float, block: int = BLOC
     """
     first, second = (torch.nn.functional.normalize(Z, dim=-1) for Z in (first, second))
     Z = torch.cat([first, second], 1)
-    log_sums = _LogSums.apply(Z, temperature, block)
+    loops = compiled(__name__, Z.device.type)
+    if loops is not None and Z.dtype == torch.float32 and Z.shape[-1] <= loops.WIDEST:
+        log_sums = loops.LogSums.apply(Z, temperature)
+    else:
+        log_sums = _LogSums.apply(Z, temperature, block)
     positive = (first * second).sum(-1)
     return log_sums.mean(-1) - positive.mean(-1) / temperature
 

@@ -44,7 +44,7 @@ def enhanced_adjacency(
         raise InputError(f"attribute may be None only where beta is 1, got beta = {beta!r}")
     if tuple(attribute.shape) != (num_nodes, num_nodes):
         raise InputError(f"attribute must have shape [{num_nodes}, {num_nodes}], got {list(attribute.shape)}")
-    return mix(canonical(attribute.cpu()), P.cpu(), beta).to(edge_index.device)
+    return mix(canonical(attribute.to(edge_index.device)), P, beta)
 
 
 def mix(attribute: Tensor, P: Tensor, beta: float) -> Tensor:

@@ -78,7 +78,9 @@ def prepare(data: Data, settings: Settings, device: torch.device, replicas: int 
     attribute = None
     if settings.beta < 1:
         attribute = attribute_graph(data.x, data.edge_index, settings.k, settings.threshold, device=device)
-    A_en = enhanced_adjacency(attribute, data.edge_index, n, settings.beta, data.get("edge_weight"))
+    mixed_there = attribute is not None and fits(attribute, device)
+    edges = data.edge_index.to(device) if mixed_there else data.edge_index
+    A_en = enhanced_adjacency(attribute, edges, n, settings.beta, data.get("edge_weight"))
     neighbors = None
     if settings.positives == "neighbors":
         neighbors = SparseMatrix(neighbor_mean(data.edge_index, n, data.get("edge_weight"))).to(device)

@@ -7,12 +7,30 @@ from torch.testing import assert_close
 from graphpartner import load_dataset
 from graphpartner.baselines import edges as edges_module
 from graphpartner.baselines.edges import Edges
+from graphpartner.baselines.nt_xent import nt_xent
 from graphpartner.baselines.table import train_baseline
 from tests.baselines.small import dense_adjacency, odd_graph
 from tests.baselines.test_training import SMALL
 from tests.train.toy import toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "n", "width", "temperature"), [(2, 75, 24, 0.4), (1, 640, 256, 0.2), (3, 65, 16, 0.9)]
+)
+def test_log_sums_equal_those_in_double_precision(replicas, n, width, temperature):
+    torch.manual_seed(0)
+    first, second = torch.randn(2, replicas, n, width)
+    factor = torch.rand(replicas)
+
+    def everything(device, dtype):
+        views = [Z.to(device, dtype).requires_grad_() for Z in (first, second)]
+        loss = nt_xent(*views, temperature)
+        return [loss, *torch.autograd.grad((loss * factor.to(loss)).sum(), views)]
+
+    for fast, exact in zip(everything("cuda", torch.float32), everything("cpu", torch.float64), strict=True):
+        assert (fast.cpu() - exact).norm() < 2e-3 * exact.norm()
 
 
 @pytest.mark.parametrize(("groups", "width"), [(1, 1), (3, 5), (24, 8), (5, 150)])
