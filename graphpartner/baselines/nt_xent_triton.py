@@ -13,9 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 WIDEST = 256  # columns of Z that fit on the chip
-FINE = (
-    2.0**14
-)  # weights of a gradient are written as parts of the largest, so fine: twice that is still a 16-bit number
+FINE = 2.0**14  # the largest weight of a gradient is scaled to this: twice as much is still a 16-bit number
 
 
 @triton.jit
