@@ -53,7 +53,7 @@ class Traits:
 
     has_edges: bool
     sparse: bool
-    """Whether few features are non-zero: then dropping some of them is cheap, and helps."""
+    """Whether few features are non-zero: then dropping some of them helps."""
     counts: bool
     """Whether features are never negative, so that a row can be divided by its sum."""
     few: bool

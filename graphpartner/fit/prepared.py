@@ -70,7 +70,7 @@ class Prepared:
     def _features(self, form: str, links: bool) -> SparseMatrix | Tensor:
         x = row_normalized(self.data.x) if form == "row" else self.data.x
         n = x.shape[0]
-        if x.layout == torch.strided and not links and not is_sparse(x):
+        if x.layout == torch.strided and not links and density(x) >= SPARSE_BELOW["cpu"]:
             return torch.cat([x, x.new_ones(n, 1)], 1).to(self.device)
         parts = [to_scipy(x.to_sparse_csr()), sparse.csr_array(torch.ones(n, 1).numpy())]
         if links:
@@ -116,11 +116,7 @@ def _matrix(settings: Settings) -> tuple[Any, ...]:
     return ("A_en", settings.beta, settings.k, settings.threshold) if settings.beta < 1 else ("A_en", 1.0)
 
 
-def _density(x: Tensor) -> float:
+def density(x: Tensor) -> float:
+    """The share of features that are not zero."""
     stored = x.values().numel() if x.layout == torch.sparse_csr else int(x.count_nonzero())
     return stored / max(1, x.shape[0] * x.shape[1])
-
-
-def is_sparse(x: Tensor) -> bool:
-    """Whether few enough features are non-zero for sparse products."""
-    return _density(x) < SPARSE_BELOW["cpu"]

@@ -18,7 +18,7 @@ from graphpartner.fit.candidates import Candidate, Traits, candidates
 from graphpartner.fit.clock import Clock
 from graphpartner.fit.explanation import explained
 from graphpartner.fit.model import Member, Model
-from graphpartner.fit.prepared import Prepared, is_sparse
+from graphpartner.fit.prepared import Prepared, density
 from graphpartner.fit.scores import accuracy, judge
 from graphpartner.fit.splits import Fold, folds, hold_out, is_few, parts
 from graphpartner.fit.training import Outcome, output
@@ -28,6 +28,7 @@ from graphpartner.progress import Progress, silent
 from graphpartner.train.trainer import pick_device
 
 ESTIMATE_FOLDS = 5
+SPARSE = 0.25  # share of non-zero features below which a graph's features are called sparse
 HELD_OUT = "held out, never used for choosing"
 
 
@@ -149,7 +150,7 @@ class Fit:
     def _traits(self, few: bool) -> Traits:
         x, edge_index = self.data.x, self.data.edge_index
         values = x.values() if x.layout == torch.sparse_csr else x
-        sparse, counts = is_sparse(x), bool((values >= 0).all())
+        sparse, counts = density(x) < SPARSE, bool((values >= 0).all())
         enhance = False
         if edge_index.numel():
             plan = plan_join(x, edge_index)

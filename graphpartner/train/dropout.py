@@ -47,6 +47,10 @@ class Dropout:
         """What a compiled loop needs to know."""
         return self.key, self.rate.below, self.rate.scale
 
+    def of(self, replica: int) -> "Dropout":
+        """That of one replica alone."""
+        return Dropout(self.key[replica : replica + 1], Rate(self.rate.rate[replica : replica + 1]))
+
     def mask(self, counter: Tensor, replica: int | slice = slice(None)) -> Tensor:
         """0 or ``scale`` for every counter: [R, m], or [m] for one replica."""
         kept = bits(self.key[replica], counter) < self.rate.below[replica, ..., None]
@@ -130,7 +134,7 @@ def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose
     """X̃ of one replica, or its transpose."""
     columns = X.shape[1]
     if isinstance(X, Tensor):
-        dropped = X * dropout.mask(counters(X.numel(), device=X.device), replica).reshape(X.shape).to(X.dtype)
+        dropped = drop(X[None], dropout.of(replica))[0]
         return dropped.T if transpose else dropped
     csr = X.transpose if transpose else X.csr
     row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
