@@ -182,8 +182,10 @@ def test_bounds():
 
 def test_beyond():
     cells = [cell("paper", [80, 81]), cell("tuned", [82, 83.1]), cell("views", [82, 83])]
-    cells += [cell("distilled", [83, 84]), cell("ensemble of 16", [84])]
-    assert list(judged(table_findings.beyond, cells).values()) == [True, False, True, True]
+    cells += [cell("distilled", [83, 84]), cell("ensemble of 16", [82, 82.2])]
+    assert list(judged(table_findings.beyond, cells).values()) == [True, False, True]
+    members = cell("ensemble of 16", [81, 81.3], measure="member_accuracy")  # of other splits than all of distilled's
+    assert list(judged(table_findings.beyond, [*cells, members]).values()) == [True, False, True, True]
 
 
 @pytest.mark.skipif(not (RESULTS / "verdicts.json").exists(), reason="no results yet")
