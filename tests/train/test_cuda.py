@@ -24,8 +24,10 @@ def parts():
     return SparseMatrix(X.to_sparse_csr().cuda()), torch.randn(3, 120, 40).cuda(), torch.randn(3, 300, 40).cuda(), drop
 
 
-def test_dropout_kernels_equal_torch(parts, monkeypatch):
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_dropout_kernels_equal_torch(parts, form, monkeypatch):
     X, W, H, drop = parts
+    X = X if form == "sparse" else X.csr.to_dense()
     compiled = [dropout.drop(H, drop), dropout.product(X, W, drop), dropout.gradient_by_weight(X, H, drop)]
     monkeypatch.setattr(dropout, "compiled", lambda *device: None)
     plain = [dropout.drop(H, drop), dropout.product(X, W, drop), dropout.gradient_by_weight(X, H, drop)]
