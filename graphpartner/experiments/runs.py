@@ -12,6 +12,9 @@ from graphpartner.train.settings import PER_REPLICA
 LOOKS = ("statistics", "edge-quality")
 """Methods that only look at the graph: one run says it all."""
 
+LATER = {"generations": 1}
+"""Settings that came after the first runs were written down, and the values that leave these what they were."""
+
 REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there
 
 
@@ -50,7 +53,8 @@ class Run:
         Who was trained beside it is not part of it: a run's random draws depend on its own seed alone.
         """
         kept = ("method", "graph", "settings", "seed", "device", "version", "members", "timing")
-        return {name: getattr(self, name) for name in kept}
+        settings = {name: value for name, value in self.settings.items() if LATER.get(name) != value}
+        return {name: getattr(self, name) for name in kept} | {"settings": settings}
 
     @property
     def key(self) -> str:

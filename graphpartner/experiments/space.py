@@ -60,7 +60,11 @@ VIEWS: Space = {
     "lambda_views": Between(0.1, 3.0, log=True),
     "sharpening": Between(0.1, 1.0),
 }
-DISTILLED: Space = {"teachers": Choice((4, 16)), "lambda_distill": Between(0.05, 5.0, log=True)}
+DISTILLED: Space = {
+    "teachers": Choice((4, 16)),
+    "generations": Choice((1, 2)),
+    "lambda_distill": Between(0.05, 5.0, log=True),
+}
 # What a family adds to settings that are held
 ADDED: dict[str, Space] = {
     "views": {**VIEWS, "prior_temperature": TUNED["prior_temperature"]},

@@ -90,6 +90,8 @@ class Settings(Checked):
     """s: the mean of the views is raised to the power 1/s."""
     teachers: int = between(0, 0, 1024)
     """How many runs are trained first, whose mean opinion on every node is taught to the run itself."""
+    generations: int = between(1, 1, 64)
+    """How many generations of teachers there are, each taught by the one before; the last one teaches the run."""
     lambda_distill: float = between(0.0, 0, 1e6)
     """Weight of the cross-entropy to that opinion."""
     prior_temperature: float = between(0.0, 0, 100)

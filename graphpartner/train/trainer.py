@@ -57,16 +57,30 @@ def train(
     check_graph(data, require=("y", "train_mask", "val_mask"))
     data = copy.copy(data).cpu()  # a shallow copy: the caller's graph stays where it is
     place = pick_device(device)
+    lessons = each[0].teachers * each[0].generations
+    teacher = None
+    if lessons:
+        share = lessons / (lessons + 1)
+        teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
+        progress = _part(progress, share, 1)
+    return _train(data, each, seeds, place, teacher, batch_size, progress)
+
+
+def _train(
+    data: Data,
+    each: list[Settings],
+    seeds: list[int],
+    place: torch.device,
+    teacher: Tensor | None,
+    batch_size: int | None,
+    progress: Progress,
+) -> Runs:
+    """One run a seed, taught by an opinion [R, n, C] where there is one."""
     batch_size = batch_size or plan_batch(data, each[0], len(seeds), place)
     deepest = max(each, key=lambda one: one.num_steps)
     problem = prepare(data, deepest, place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    teacher = None
-    if each[0].teachers:
-        share = each[0].teachers / (each[0].teachers + 1)
-        teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
-        progress = _part(progress, share, 1)
     tally = Tally(progress, len(seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
@@ -85,18 +99,24 @@ def opinion_of_teachers(
     """The mean class distribution of each run's teachers, [R, n, C].
 
     The teachers of a run have its settings, its split, and seeds that follow from its own, so that runs stay
-    independent of each other.
+    independent of each other. Those of a later generation were taught by the one before.
     """
-    count = settings[0].teachers
+    count, generations = settings[0].teachers, settings[0].generations
     lesson = copy.copy(data)
     lesson.test_mask = None  # nothing to learn there, and as many splits as there are students
     for name in ("train_mask", "val_mask"):
         if data[name].dim() == 2:
             lesson[name] = data[name].repeat_interleave(count, 0)
-    alone = [each.replace(teachers=0) for each in settings for _ in range(count)]
-    own_seeds = [child for seed in seeds for child in draws.children(seed, count)]
-    runs = train(lesson, alone, own_seeds, device, progress=progress)
-    return runs.probabilities().unflatten(0, (len(seeds), count)).mean(1)
+    teachers = [each for each in settings for _ in range(count)]
+    children = [draws.children(seed, count * generations) for seed in seeds]
+    taught = None
+    for generation in range(generations):
+        own_seeds = [child for each in children for child in each[generation * count :][:count]]
+        part = _part(progress, generation / generations, (generation + 1) / generations)
+        runs = _train(lesson, teachers, own_seeds, device, taught, None, part)
+        opinion = runs.probabilities().unflatten(0, (len(seeds), count)).mean(1)
+        taught = opinion.repeat_interleave(count, 0)
+    return opinion
 
 
 def _part(progress: Progress, start: float, stop: float) -> Progress:

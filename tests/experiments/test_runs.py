@@ -47,3 +47,11 @@ def test_members_of_an_ensemble_have_seeds_of_their_own():
     assert [seed for each in ensembles for seed in each.seeds] == list(range(32))
     assert seeds(batches(ensembles, 2)) == [[0], [1]]
     assert ensembles[0].key != run(0).key
+
+
+def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs():
+    before, without = run(0), dict(run(0).settings)
+    later = dataclasses.replace(before, settings=without | {"generations": 1})
+    other = dataclasses.replace(before, settings=without | {"generations": 2})
+    assert later.key == before.key != other.key
+    assert other.identity["settings"]["generations"] == 2

@@ -83,8 +83,28 @@ def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
     assert reports == sorted(reports)
 
 
-def test_each_student_has_the_split_of_its_teachers() -> None:
-    data, settings = toy(), BASE.replace(epochs=15, teachers=2, lambda_distill=1.0)
+def test_teachers_are_taught_by_the_generation_before() -> None:
+    data, settings = toy(), BASE.replace(epochs=15, teachers=2, generations=2, lambda_distill=0.8)
+    old, young = draws.children(5, 4)[:2], draws.children(5, 4)[2:]
+    opinion = None
+    for seeds in (old, young):
+        teachers = [slow_train(data, settings, seed, opinion) for seed in seeds]
+        opinion = torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
+    slow = slow_train(data, settings, 5, opinion)
+    reports: list[float] = []
+    runs = gp.train(data, settings, seeds=[2, 5], device="cpu", progress=lambda done, of: reports.append(done / of))
+    for name in HISTORY:
+        np.testing.assert_allclose(runs.history[1][name], slow.history[name], rtol=5e-4, atol=5e-5, err_msg=name)
+    assert reports == sorted(reports)
+    assert reports[-1] == 1
+    once = gp.train(data, settings.replace(generations=1), seeds=[5], device="cpu")
+    assert (once.logits[0] - slow.logits).abs().max() > 1e-2 * slow.logits.abs().max()
+
+
+@pytest.mark.parametrize("generations", [1, 2])
+def test_each_student_has_the_split_of_its_teachers(generations: int) -> None:
+    data = toy()
+    settings = BASE.replace(epochs=15, teachers=2, generations=generations, lambda_distill=1.0)
     data.train_mask = torch.stack([data.train_mask, data.val_mask])
     data.val_mask = data.train_mask.flip(0)
     data.test_mask = ~(data.train_mask | data.val_mask)
