@@ -16,8 +16,9 @@ from graphpartner.baselines.pretrain import Objective, pretrain
 from graphpartner.baselines.runs import BaselineRuns
 from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
+from graphpartner.train.in_batches import Tally, in_batches, like_batches
 from graphpartner.train.problem import count_classes, labelled
-from graphpartner.train.trainer import Tally, check_batch_size, check_seeds, in_batches, like_batches, pick_device
+from graphpartner.train.trainer import check_batch_size, check_seeds, pick_device
 
 Outcome = tuple[Tensor, Tensor, Tensor]  # logits [R, n, C], validation loss [R], epochs [R]
 

@@ -13,6 +13,7 @@ from graphpartner.baselines.runs import BaselineRuns
 from graphpartner.baselines.settings import BaselineSettings
 from graphpartner.progress import Progress, silent
 from graphpartner.train import trainer
+from graphpartner.train.in_batches import Tally, in_batches, like_batches
 from graphpartner.train.problem import labelled
 from graphpartner.train.runs import Trained
 
@@ -47,7 +48,7 @@ def train_model(
     model = build()
     train = labelled(data.train_mask, data.y, len(seeds), "train_mask", device)
     val = labelled(data.val_mask, data.y, len(seeds), "val_mask", device)
-    tally = trainer.Tally(progress, len(seeds) * settings.epochs)
+    tally = Tally(progress, len(seeds) * settings.epochs)
 
     def batch_of(part: slice) -> BaselineBatch:
         replicas = torch.arange(part.start, part.stop, device=device)
@@ -58,7 +59,7 @@ def train_model(
 
     first = batch_of(slice(0, 1))
     batch_size = batch_size or plan_batch(first, len(seeds), device)
-    parts = trainer.in_batches(train_part, len(seeds), batch_size, device, tally)
+    parts = in_batches(train_part, len(seeds), batch_size, device, tally)
     trained = Trained.join(parts)
     together = max(part.val_loss.numel() for part in parts)
     outputs = ask(model, list(first.named), trained, together)
@@ -108,4 +109,4 @@ def plan_batch(first: BaselineBatch, replicas: int, device: torch.device) -> int
     each = torch.cuda.max_memory_allocated(device) - before + state
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info(device)
-    return trainer.like_batches(replicas, int(MEMORY_SHARE * free / each))
+    return like_batches(replicas, int(MEMORY_SHARE * free / each))

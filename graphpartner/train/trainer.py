@@ -2,9 +2,8 @@
 
 import copy
 import operator
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,15 +14,13 @@ from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
 from graphpartner.train import draws
 from graphpartner.train.batch import Batch
-from graphpartner.train.cores import side_by_side
+from graphpartner.train.in_batches import Tally, in_batches, like_batches
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import count_classes, labelled, prepare
 from graphpartner.train.repeat import repeat
 from graphpartner.train.runs import Runs, Trained
 from graphpartner.train.settings import PER_REPLICA, Settings
 from graphpartner.train.stopping import EarlyStopping
-
-Outcome = TypeVar("Outcome")
 
 
 def train(
@@ -124,36 +121,6 @@ def _part(progress: Progress, start: float, stop: float) -> Progress:
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
-def in_batches(
-    train_part: Callable[[slice], Outcome], replicas: int, batch_size: int, device: torch.device, tally: "Tally"
-) -> list[Outcome]:
-    """All replicas, so many at a time: on a CPU one batch a core, on a GPU one batch after the other."""
-    if device.type == "cpu":
-        return side_by_side(train_part, _parts(0, replicas, batch_size), tally.stop)
-    return halving(train_part, replicas, batch_size)
-
-
-def halving(train_part: Callable[[slice], Outcome], replicas: int, batch_size: int) -> list[Outcome]:
-    """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
-    parts: list[Outcome] = []
-    done = 0
-    while done < replicas:
-        try:
-            part = _parts(done, replicas, batch_size)[0]
-            parts.append(train_part(part))
-            done = part.stop
-        except torch.cuda.OutOfMemoryError:
-            if batch_size == 1:
-                raise
-            batch_size = -(-batch_size // 2)
-            torch.cuda.empty_cache()
-    return parts
-
-
-def _parts(start: int, stop: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
-
-
 class Limits(Protocol):
     """How long to train."""
 
@@ -226,23 +193,6 @@ def run(batch: Learner, advance: Callable[[int], None], until: Callable[[], bool
     return trained
 
 
-class Tally:
-    """Adds up the progress of batches that run at the same time, and ends them where ``stop`` is set."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self.progress, self.total, self.done = progress, total, 0
-        self.lock = threading.Lock()
-        self.stop = threading.Event()
-
-    def add(self, amount: int) -> None:
-        """So many epochs more are done."""
-        if self.stop.is_set():
-            raise InterruptedError("another run failed, or training was interrupted")
-        with self.lock:
-            self.done = min(self.total, self.done + amount)  # a batch tried again is counted again
-            self.progress(self.done, self.total)
-
-
 def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.device) -> int:
     """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU."""
     if device.type == "cpu":
@@ -251,12 +201,6 @@ def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.devi
     each = 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
     free, _ = torch.cuda.mem_get_info(device)
     return like_batches(replicas, int(0.6 * free / each))
-
-
-def like_batches(replicas: int, fitting: int) -> int:
-    """The size of batches of like size, where so many replicas fit at a time."""
-    batches = -(-replicas // max(1, fitting))
-    return -(-replicas // batches)
 
 
 def pick_device(device: str | torch.device) -> torch.device:

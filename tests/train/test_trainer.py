@@ -7,6 +7,7 @@ import torch
 import graphpartner as gp
 from graphpartner.errors import InputError
 from graphpartner.train import draws, trainer
+from graphpartner.train.in_batches import halving
 from graphpartner.train.runs import Runs
 from graphpartner.train.settings import Settings
 from tests.train.toy import HISTORY, slow_train, toy
@@ -436,7 +437,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
             raise torch.cuda.OutOfMemoryError("too large")
         return part
 
-    parts = trainer.halving(fits_three, 10, 10)
+    parts = halving(fits_three, 10, 10)
     assert [list(range(10))[part] for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
     assert tried == [10, 5, 3, 3, 3, 1]
 
@@ -444,7 +445,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
         raise torch.cuda.OutOfMemoryError("too large")
 
     with pytest.raises(torch.cuda.OutOfMemoryError):
-        trainer.halving(fits_none, 4, 4)
+        halving(fits_none, 4, 4)
 
 
 def test_wrong_splits_are_named() -> None:
