@@ -51,10 +51,10 @@ class Dropout:
         """That of one replica alone."""
         return Dropout(self.key[replica : replica + 1], Rate(self.rate.rate[replica : replica + 1]))
 
-    def mask(self, counter: Tensor, replica: int | slice = slice(None)) -> Tensor:
-        """0 or ``scale`` for every counter: [R, m], or [m] for one replica."""
-        kept = bits(self.key[replica], counter) < self.rate.below[replica, ..., None]
-        return kept * self.rate.scale[replica, ..., None]
+    def mask(self, counter: Tensor) -> Tensor:
+        """0 or ``scale`` for every counter, [R, m]."""
+        kept = bits(self.key, counter) < self.rate.below[..., None]
+        return kept * self.rate.scale[..., None]
 
     def hidden(self, H: Tensor) -> Tensor:
         """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
@@ -132,12 +132,12 @@ def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) ->
 
 def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose: bool = False) -> Tensor:
     """X̃ of one replica, or its transpose."""
-    columns = X.shape[1]
+    columns, own = X.shape[1], dropout.of(replica)
     if isinstance(X, Tensor):
-        dropped = drop(X[None], dropout.of(replica))[0]
+        dropped = drop(X[None], own)[0]
         return dropped.T if transpose else dropped
     csr = X.transpose if transpose else X.csr
     row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
     counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()
-    value = csr.values() * dropout.mask(counter.to(torch.int32), replica).to(csr.dtype)
+    value = csr.values() * own.mask(counter.to(torch.int32))[0].to(csr.dtype)
     return with_values(csr, value)

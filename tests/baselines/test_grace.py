@@ -19,7 +19,7 @@ SETTINGS = GRACE(hidden_channels=32, projection_channels=20)
 def left(edge_index: Tensor, key: Tensor, rate: float, n: int) -> Tensor:
     """The edges that one replica keeps."""
     source, target = edge_index
-    kept = Dropout(key[None], Rate(torch.tensor([rate]))).mask((target * n + source).to(torch.int32), 0) > 0
+    kept = Dropout(key[None], Rate(torch.tensor([rate]))).mask((target * n + source).to(torch.int32))[0] > 0
     return edge_index[:, kept]
 
 

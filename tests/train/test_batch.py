@@ -49,7 +49,7 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
 
         def mask(stream: str, rate: float, shape: tuple[int, ...], seed: int = seed) -> np.ndarray:
             drop = Dropout(draws.keys([seed], stream, 1)[0], Rate(torch.tensor([rate])))
-            return drop.mask(draws.counters(int(np.prod(shape))), 0).reshape(shape).double().numpy()
+            return drop.mask(draws.counters(int(np.prod(shape))))[0].reshape(shape).double().numpy()
 
         X = data.x.double().numpy()
         initial = np.maximum(X * mask("input", own.input_dropout, X.shape) @ W1, 0) * mask(

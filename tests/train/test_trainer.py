@@ -3,6 +3,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import graphpartner as gp
 from graphpartner.errors import InputError
@@ -10,7 +11,7 @@ from graphpartner.train import draws, trainer
 from graphpartner.train.in_batches import halving
 from graphpartner.train.runs import Runs
 from graphpartner.train.settings import Settings
-from tests.train.toy import HISTORY, slow_train, toy
+from tests.train.toy import HISTORY, SlowRun, slow_train, toy
 
 BASE = Settings(hidden_channels=16, num_steps=3, epochs=12, threshold=0.3, lr=0.02, margin=8.0, lambda_rt=0.5)
 VARIANTS = {
@@ -69,35 +70,34 @@ def test_every_loss_of_every_epoch_equals_the_slow_loop(variant: str, kernels: s
     assert (runs.logits[0] - slow.logits).abs().max() < 1e-3 * slow.logits.abs().max()
 
 
-def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
-    data, settings = toy(), BASE.replace(epochs=20, views=2, lambda_views=1.0)
-    student = settings.replace(teachers=3, lambda_distill=0.8)
-    teachers = [slow_train(data, settings, seed) for seed in draws.children(5, 3)]
-    opinion = torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
+def opinion_of(teachers: list[SlowRun]) -> torch.Tensor:
+    return torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
+
+
+def assert_taught(data: Data, student: Settings, opinion: torch.Tensor) -> SlowRun:
+    """The run of seed 5 learns this opinion, whoever is trained beside it; gives what the slow loop found."""
     slow = slow_train(data, student, 5, opinion)
     reports: list[float] = []
     runs = gp.train(data, student, seeds=[2, 5], device="cpu", progress=lambda done, of: reports.append(done / of))
     for name in HISTORY:
         np.testing.assert_allclose(runs.history[1][name], slow.history[name], rtol=5e-4, atol=5e-5, err_msg=name)
-    assert slow.history["distillation"][0] > slow.history["distillation"][-1] > 0
     assert reports[-1] == 1
     assert reports == sorted(reports)
+    return slow
+
+
+def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
+    data, settings = toy(), BASE.replace(epochs=20, views=2, lambda_views=1.0)
+    opinion = opinion_of([slow_train(data, settings, seed) for seed in draws.children(5, 3)])
+    slow = assert_taught(data, settings.replace(teachers=3, lambda_distill=0.8), opinion)
+    assert slow.history["distillation"][0] > slow.history["distillation"][-1] > 0
 
 
 def test_teachers_are_taught_by_the_generation_before() -> None:
     data, settings = toy(), BASE.replace(epochs=15, teachers=2, generations=2, lambda_distill=0.8)
-    old, young = draws.children(5, 4)[:2], draws.children(5, 4)[2:]
-    opinion = None
-    for seeds in (old, young):
-        teachers = [slow_train(data, settings, seed, opinion) for seed in seeds]
-        opinion = torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
-    slow = slow_train(data, settings, 5, opinion)
-    reports: list[float] = []
-    runs = gp.train(data, settings, seeds=[2, 5], device="cpu", progress=lambda done, of: reports.append(done / of))
-    for name in HISTORY:
-        np.testing.assert_allclose(runs.history[1][name], slow.history[name], rtol=5e-4, atol=5e-5, err_msg=name)
-    assert reports == sorted(reports)
-    assert reports[-1] == 1
+    seeds = draws.children(5, 4)
+    before = opinion_of([slow_train(data, settings, seed) for seed in seeds[:2]])
+    slow = assert_taught(data, settings, opinion_of([slow_train(data, settings, seed, before) for seed in seeds[2:]]))
     once = gp.train(data, settings.replace(generations=1), seeds=[5], device="cpu")
     assert (once.logits[0] - slow.logits).abs().max() > 1e-2 * slow.logits.abs().max()
 

@@ -98,7 +98,7 @@ def slow_train(data: Data, settings: Settings, seed: int, teacher: Tensor | None
         if rate == 0:
             return M
         key = draws.keys([seed], stream, settings.epochs, view)[epoch]
-        mask = Dropout(key, Rate(torch.tensor([rate]))).mask(draws.counters(M.numel()), 0)
+        mask = Dropout(key, Rate(torch.tensor([rate]))).mask(draws.counters(M.numel()))[0]
         return M * mask.reshape(M.shape).double()
 
     def cross_entropy(logits: Tensor, nodes: Tensor) -> Tensor:
