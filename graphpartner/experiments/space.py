@@ -62,7 +62,7 @@ VIEWS: Space = {
 }
 DISTILLED: Space = {
     "teachers": Choice((4, 16)),
-    "generations": Choice((1, 2)),
+    "generations": Choice((1, 2, 3)),
     "lambda_distill": Between(0.05, 5.0, log=True),
 }
 # What a family adds to settings that are held
