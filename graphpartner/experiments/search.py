@@ -68,7 +68,7 @@ def search(
 
     Configurations are asked for in groups that share what changes the shape of the work, so that a group times its
     first splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on
-    the first few are spared the others.
+    the first few are spared the others, but for the starts, which are known to be good.
 
     Args:
         data: a graph as loaded; only :func:`development` of it is used.
@@ -84,6 +84,7 @@ def search(
         progress: called with (trials done, trials in all).
     """
     base = base or (starts[0] if starts else Settings())
+    _go_on(study, {"splits": splits} | base.asdict() | {name: str(each) for name, each in space.items()})
     seen = development(data, splits)
     if data.get("train_mask") is None:
         seen.class_weights = _class_weights(study, seen, starts[0] if starts else base, device)
@@ -92,12 +93,26 @@ def search(
     waiting = [] if finished(study) else list(starts)
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
         progress(done, trials)
+        spared = 0  # of the first round
         if waiting:
             study.enqueue_trial(_inside(waiting.pop(0), space))
+            spared = 1
         asked = _ask(study, space, min(group, trials - done))
-        _race(study, [(trial, base.replace(**each)) for trial, each in asked], seen, device)
+        _race(study, [(trial, base.replace(**each)) for trial, each in asked], spared, seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
+
+
+def _go_on(study: "optuna.Study", plan: dict[str, Any]) -> None:
+    """Values of one study can be compared only where all were found alike: remember how, or see that it is the same."""
+    before = study.user_attrs.get("plan", plan)
+    for name, value in plan.items():
+        if before.get(name) != value:
+            raise InputError(
+                f"study {study.study_name} was begun with {name} = {before.get(name)}, not {value}: go on with the "
+                "same, or begin another with another --out or --storage"
+            )
+    study.set_user_attr("plan", plan)
 
 
 def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device: str | torch.device) -> torch.Tensor:
@@ -108,9 +123,16 @@ def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device
 
 
 def _race(
-    study: "optuna.Study", runners: list[tuple["optuna.Trial", Settings]], seen: Data, device: str | torch.device
+    study: "optuna.Study",
+    runners: list[tuple["optuna.Trial", Settings]],
+    spared: int,
+    seen: Data,
+    device: str | torch.device,
 ) -> None:
-    """Judge a group on its first splits, and on all of them those alone that are among the best seen so far."""
+    """Judge a group on its first splits, and on all of them those alone that are among the best seen so far.
+
+    The first ``spared`` of the group need not be among them.
+    """
     import optuna
 
     splits = seen.train_mask.shape[0]
@@ -118,8 +140,12 @@ def _race(
     early = merits(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
     for (trial, _), value in zip(runners, early, strict=True):
         trial.report(value, few)
+        if few == splits:  # there is no second round
+            study.tell(trial, value)
+    if few == splits:
+        return
     bar = quantile([t.intermediate_values[few] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
-    through = [runner for runner, value in zip(runners, early, strict=True) if value >= bar]
+    through = [runner for place, runner in enumerate(runners) if place < spared or early[place] >= bar]
     late = merits(_splits(seen, slice(few, None)), [settings for _, settings in through], device) if through else []
     values = {trial.number: value for (trial, _), value in zip(through, late, strict=True)}
     for (trial, _), value in zip(runners, early, strict=True):
@@ -148,7 +174,7 @@ def merits(seen: Data, settings: list[Settings], device: str | torch.device) -> 
 
 def heat(splits: int) -> int:
     """How many splits a configuration is seen on before it is known whether it goes on."""
-    return max(1, splits // 4)
+    return min(splits, max(2, splits // 4))  # one alone says little
 
 
 def quantile(values: list[float]) -> float:

@@ -17,7 +17,8 @@ SPACE = {"num_steps": Choice((1, 3)), "alpha": Between(0.1, 0.9), "lr": Between(
 
 
 def look(data, study, trials, **options):
-    return search(data, SPACE, study, trials=trials, splits=4, replicas=4, base=BASE, device="cpu", **options)
+    given = {"splits": 4, "replicas": 8, "base": BASE, "device": "cpu"} | options
+    return search(data, SPACE, study, trials=trials, **given)
 
 
 def test_a_search_judges_groups_that_share_their_shape():
@@ -71,6 +72,39 @@ def test_it_begins_where_it_is_told_to():
     params = study.trials[0].params
     assert (params["num_steps"], params["alpha"]) == (3, 0.25)
     assert params["lr"] <= 0.1  # 50 is outside of the space, and left to the sampler
+
+
+def test_what_it_begins_at_is_judged_on_all_splits():
+    study = open_study("sqlite://", "toy")
+    look(toy(), study, 12, starts=[BASE.replace(num_steps=1, alpha=0.9, lr=0.001), BASE.replace(num_steps=3, lr=0.001)])
+    assert [study.trials[place].state.name for place in (0, 4)] == ["COMPLETE"] * 2  # bad as they are
+    first = [trial.intermediate_values[2] for trial in study.trials]
+    assert first[0] < quantile(first)
+    assert any(trial.state.name == "PRUNED" for trial in study.trials)
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_where_there_are_few_splits_all_are_seen_at_once(splits):
+    study = open_study("sqlite://", "toy")
+    found = look(toy(), study, 4, splits=splits, replicas=4)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 4
+    seen = development(toy(), splits)
+    (alone,) = judge(seen, [found.settings], "cpu")
+    assert found.finalists[0][1] == pytest.approx(alone.merit, rel=1e-4)
+
+
+def test_a_study_goes_on_only_as_it_was_begun():
+    study = open_study("sqlite://", "toy")
+    look(toy(), study, 4)
+    for changed, sentence in (
+        ({"splits": 8}, "study toy was begun with splits = 4, not 8"),
+        ({"base": BASE.replace(beta=0.5)}, f"begun with beta = {BASE.beta}, not 0.5"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            look(toy(), study, 8, **changed)
+    with pytest.raises(InputError, match=r"begun with num_steps = Choice\(values=\(1, 3\)\), not 10: go on"):
+        search(toy(), {"alpha": Between(0.1, 0.9)}, study, trials=8, splits=4, base=BASE, device="cpu")
+    assert len(finished(study)) == 4
 
 
 def test_no_time_is_an_error():
