@@ -5,7 +5,8 @@
 A random search over the space below. The present preset is the first trial. Every trial is judged as those of
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew; no other label is in what a trial is given. The best few are judged once more
-on splits and seeds that the search has not seen, and the best of these is printed. One line of JSON a trial.
+on splits and seeds that the search has not seen, and the best of these is printed as a preset's file has it. One line
+of JSON a trial.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from torch_geometric.data import Data
 
 import graphpartner as gp
@@ -131,6 +133,8 @@ def main() -> None:
             break
         drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
         changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
+        if any(changes == before for _, before in trials):
+            continue
         try:
             trials.append((judge(changes, "search", *known).merit, changes))
         except torch.cuda.OutOfMemoryError:
@@ -139,8 +143,14 @@ def main() -> None:
     others = splits_of(2000, 2 * given.splits)
     final = [judge(changes, "final", *others) for _, changes in best]
     winner = ranked(final, int(others[0].val_mask.any(0).sum()))[0]
-    chosen = baseline_settings(given.method, given.graph).settings.replace(**best[winner][1]).asdict()
-    print(f"best of {len(trials)}: validation {100 * final[winner].accuracy:.2f}\n{json.dumps(chosen)}")
+    changes = best[winner][1]
+    fixed = " with " + ", ".join(f"{name} {value}" for name, value in given.fix.items()) if given.fix else ""
+    source = (
+        f"tuned on validation (scripts/tune_baselines.py, {len(trials)} trials of {given.splits} development "
+        f"splits{fixed}; on {2 * given.splits} other splits {100 * final[winner].accuracy:.1f})"
+    ) + ("; the winner is what it began at" if changes == given.fix else "")
+    chosen = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
+    print(yaml.safe_dump({given.graph: {"source": source, "settings": chosen}}, sort_keys=False, width=118))
 
 
 if __name__ == "__main__":
