@@ -93,12 +93,10 @@ def search(
     waiting = [] if finished(study) else list(starts)
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
         progress(done, trials)
-        spared = 0  # of the first round
-        if waiting:
+        if begins := bool(waiting):
             study.enqueue_trial(_inside(waiting.pop(0), space))
-            spared = 1
         asked = _ask(study, space, min(group, trials - done))
-        _race(study, [(trial, base.replace(**each)) for trial, each in asked], spared, seen, device)
+        _race(study, [(trial, base.replace(**each)) for trial, each in asked], begins, seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
 
@@ -125,13 +123,13 @@ def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device
 def _race(
     study: "optuna.Study",
     runners: list[tuple["optuna.Trial", Settings]],
-    spared: int,
+    begins: bool,
     seen: Data,
     device: str | torch.device,
 ) -> None:
     """Judge a group on its first splits, and on all of them those alone that are among the best seen so far.
 
-    The first ``spared`` of the group need not be among them.
+    The first of a group that ``begins`` with a start goes on in any case.
     """
     import optuna
 
@@ -140,12 +138,12 @@ def _race(
     early = merits(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
     for (trial, _), value in zip(runners, early, strict=True):
         trial.report(value, few)
-        if few == splits:  # there is no second round
+    if few == splits:  # these are all of them
+        for (trial, _), value in zip(runners, early, strict=True):
             study.tell(trial, value)
-    if few == splits:
         return
     bar = quantile([t.intermediate_values[few] for t in study.get_trials(deepcopy=False) if t.intermediate_values])
-    through = [runner for place, runner in enumerate(runners) if place < spared or early[place] >= bar]
+    through = [runner for place, runner in enumerate(runners) if early[place] >= bar or (begins and place == 0)]
     late = merits(_splits(seen, slice(few, None)), [settings for _, settings in through], device) if through else []
     values = {trial.number: value for (trial, _), value in zip(through, late, strict=True)}
     for (trial, _), value in zip(runners, early, strict=True):
