@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch_geometric.data import Data
 
 import graphpartner as gp
@@ -150,7 +149,7 @@ def main() -> None:
         f"splits{fixed}; on {2 * given.splits} other splits {100 * final[winner].accuracy:.1f})"
     ) + ("; the winner is what it began at" if changes == given.fix else "")
     chosen = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
-    print(yaml.safe_dump({given.graph: {"source": source, "settings": chosen}}, sort_keys=False, width=118))
+    print(f"source: {source}\nsettings:\n  {json.dumps(chosen)}")
 
 
 if __name__ == "__main__":

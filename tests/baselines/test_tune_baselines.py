@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from graphpartner.baselines.table import BASELINES, baseline_settings
 
@@ -52,5 +53,10 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
         known = (data.train_mask | data.val_mask).any(0)
         assert (data.y[~known] == -1).all()
         assert int(known.sum()) == 620
-    last = capsys.readouterr().out.splitlines()[-1]
+    printed = capsys.readouterr().out.splitlines()
+    last = printed[-1]
     assert json.loads(last)["epochs"] == 5
+    entry = yaml.safe_load("\n".join(printed[-3:]))  # as it stands in a preset's file
+    assert entry["settings"] == json.loads(last)
+    assert "3 trials of 2 development splits with epochs 5; on 4 other splits" in entry["source"]
+    assert ("the winner is what it began at" in entry["source"]) == (best["changes"] == {"epochs": 5})
