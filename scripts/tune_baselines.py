@@ -5,8 +5,8 @@
 A random search over the space below. The present preset is the first trial. Every trial is judged as those of
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew; no other label is in what a trial is given. The best few are judged once more
-on splits and seeds that the search has not seen, and the best of these is printed as a preset's file has it. One line
-of JSON a trial.
+on splits and seeds that the search has not seen, and the best of these is printed, as a preset's file has it and as
+JSON. One line of JSON a trial.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from torch_geometric.data import Data
 
 import graphpartner as gp
@@ -149,7 +150,9 @@ def main() -> None:
         f"splits{fixed}; on {2 * given.splits} other splits {100 * final[winner].accuracy:.1f})"
     ) + ("; the winner is what it began at" if changes == given.fix else "")
     chosen = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
-    print(f"source: {source}\nsettings:\n  {json.dumps(chosen)}")
+    # not JSON for the file: YAML takes its 5e-05 for a word
+    print(yaml.safe_dump({given.graph: {"source": source, "settings": chosen}}, sort_keys=False, width=118))
+    print(json.dumps(chosen))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
     printed = capsys.readouterr().out.splitlines()
     last = printed[-1]
     assert json.loads(last)["epochs"] == 5
-    entry = yaml.safe_load("\n".join(printed[-3:]))  # as it stands in a preset's file
+    entry = yaml.safe_load("\n".join(printed[printed.index("citeseer:") : -1]))["citeseer"]  # for a preset's file
     assert entry["settings"] == json.loads(last)
     assert "3 trials of 2 development splits with epochs 5; on 4 other splits" in entry["source"]
     assert ("the winner is what it began at" in entry["source"]) == (best["changes"] == {"epochs": 5})
