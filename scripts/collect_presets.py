@@ -2,10 +2,11 @@
 
     python scripts/collect_presets.py [FILE …] [--graphs cora …] [--new] [--splits 32] [--device auto] [--data ROOT]
 
-Every FILE replaces the preset of its graph and family. Then all families of these graphs are judged on the same
-development splits, which no search has chosen by, and ``best`` becomes the one with the highest mean validation
-accuracy; of those within a standard error of it, the one with the highest likelihood. No test label is looked at.
-With ``--new``, only what comes from a FILE is judged, on as many splits as the others, which keep their figures.
+All families of these graphs and every FILE are judged on the same development splits, which no search has chosen by,
+on validation nodes that stopped no run. A FILE replaces the preset of its graph and family where it is better: higher
+in mean accuracy, or within a standard error of it and higher in likelihood. ``best`` becomes the best family by the
+same rule. No test label is looked at. With ``--new``, only what comes from a FILE is judged, on as many splits as the
+others, which keep their figures.
 """
 
 import argparse
@@ -27,10 +28,11 @@ KEYS = ("provenance", "saw_test", "validation", "surprise", "settings")
 HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.train.settings.Settings.
 # published: Table 1 of the paper, test accuracy in percent, mean and standard deviation.
 # best: what the plain name stands for. validation: mean accuracy in percent on so many development splits as
-# judged_on says, surprise: mean −log p there.
+# judged_on says, surprise: mean −log p there; held_out: both on validation nodes that stopped no run.
 published: {published}
 best: {best}
 judged_on: {splits}
+held_out: true
 """
 
 
@@ -47,41 +49,44 @@ def main() -> None:
     for graph in sorted({*options.graphs, *(entry["graph"] for entry in found)}):
         file = FOLDER / f"{graph}.yaml"
         content = yaml.safe_load(file.read_text())
-        if options.new and options.splits != content["judged_on"]:
-            parser.error(f"--splits {options.splits}: with --new it must be {content['judged_on']}, as in {file.name}")
-        for entry in found:
-            if entry["graph"] == graph:
-                content["presets"][entry["family"]] = {
-                    key: entry[key] for key in ("provenance", "saw_test", "settings")
-                }
-        known = {
-            family: Judgement(entry["validation"] / 100, entry["surprise"])
-            for family, entry in content["presets"].items()
-            if options.new and "validation" in entry
-        }
-        judged, best = judgements(graph, content["presets"], known, options.splits, options.device, options.data)
-        content["best"] = best
-        for family, each in judged.items():
-            content["presets"][family]["validation"] = round(100 * each.accuracy, 2)
-            content["presets"][family]["surprise"] = round(each.surprise, 4)
+        if options.new and (options.splits != content["judged_on"] or "held_out" not in content):
+            parser.error(f"--new: {file.name} must have been judged on {options.splits} splits, on nodes held out")
+        new = [entry for entry in found if entry["graph"] == graph]
+        collect(content, new, graph, options.splits, options.new, options.device, options.data)
         write_atomically(file, text(graph, content, options.splits).encode())
 
 
-def judgements(
-    graph: str, presets: dict[str, Any], known: dict[str, Judgement], splits: int, device: str, root: str | None
-) -> tuple[dict[str, Judgement], str]:
-    """Every family that is not known on the same splits and seeds, and the best of all."""
+def collect(
+    content: dict[str, Any],
+    new: list[dict[str, Any]],
+    graph: str,
+    splits: int,
+    trust: bool,
+    device: str,
+    root: str | None,
+) -> None:
+    """Judge what there is and what is new, keep the better of each family, and say which family is the best."""
     data = gp.load_dataset(graph, root)
     seen = development(data, splits, FIRST)
-    settings = {family: Settings().replace(**entry["settings"]) for family, entry in presets.items()}
     if data.get("train_mask") is None:
-        seen.class_weights = estimated(seen, settings["tuned"], device)
-    judged = {}
-    for family, each in settings.items():
-        judged[family] = known[family] if family in known else judge(seen, [each], device)[0]
-        print(f"{graph}/{family}: {judged[family]}", flush=True)
-    best = ranked(list(judged.values()), int(seen.val_mask.any(0).sum()))[0]
-    return judged, list(judged)[best]
+        tuned = Settings().replace(**content["presets"]["tuned"]["settings"])
+        seen.class_weights = estimated(seen, tuned, device)
+    nodes = int(seen.judge_mask.any(0).sum())
+
+    def judged(entry: dict[str, Any], name: str) -> Judgement:
+        if not (trust and "validation" in entry):
+            (found,) = judge(seen, [Settings().replace(**entry["settings"])], device)
+            entry |= {"validation": round(100 * found.accuracy, 2), "surprise": round(found.surprise, 4)}
+        print(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}", flush=True)
+        return Judgement(entry["validation"] / 100, entry["surprise"])
+
+    presets = content["presets"]
+    figures = {family: judged(entry, family) for family, entry in presets.items()}
+    for entry in new:
+        family, figure = entry["family"], judged(entry, f"{entry['family']}, new")
+        if family not in figures or ranked([figures[family], figure], nodes)[0] == 1:
+            presets[family], figures[family] = entry, figure
+    content["best"] = list(figures)[ranked(list(figures.values()), nodes)[0]]
 
 
 def text(graph: str, content: dict[str, Any], splits: int) -> str:

@@ -4,7 +4,8 @@
 
 A random search over the space below. The present preset is the first trial. Every trial is judged as those of
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
-training and validation nodes drawn anew; no other label is in what a trial is given. The best few are judged once more
+training and validation nodes drawn anew, half of the latter to stop by and half to judge by; no other label is in what
+a trial is given. The best few are judged once more
 on splits and seeds that the search has not seen, and the best of these is printed, as a preset's file has it and as
 JSON. One line of JSON a trial.
 """
@@ -33,7 +34,7 @@ HIDDEN: dict[str, list[Any]] = {"hidden_channels": [16, 32, 64, 128], "dropout":
 COMMON = STOPPING | FEATURES | RATES | HIDDEN
 JKNET = COMMON | {
     "hidden_channels": [64, 128],
-    "layers": [3, 4, 6],
+    "layers": [3, 4, 6, 8, 16],
     "normalization": ["symmetric", "row"],
     "self_weight": [False, True],
 }
@@ -71,7 +72,7 @@ SPACES: dict[str, dict[str, list[Any]]] = {
         "batch_norm": [False, True],
     },
     "dgi": SELF_SUPERVISED,
-    "mvgrl": SELF_SUPERVISED | {"alpha": [0.1, 0.2], "sparsify": [False, True]},
+    "mvgrl": SELF_SUPERVISED | {"alpha": [0.1, 0.2], "sparsify": [False, True], "patience": [20, 50]},
     "grace": SELF_SUPERVISED
     | {
         "projection_channels": [128, 256, 512],
@@ -142,7 +143,7 @@ def main() -> None:
     best = sorted(trials, key=lambda each: -each[0])[: given.finalists]
     others = splits_of(2000, 2 * given.splits)
     final = [judge(changes, "final", *others) for _, changes in best]
-    winner = ranked(final, int(others[0].val_mask.any(0).sum()))[0]
+    winner = ranked(final, int(others[0].judge_mask.any(0).sum()))[0]
     changes = best[winner][1]
     fixed = " with " + ", ".join(f"{name} {value}" for name, value in given.fix.items()) if given.fix else ""
     source = (

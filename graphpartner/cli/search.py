@@ -79,7 +79,8 @@ def search(
         if data.get("train_mask") is None
         else "splits (half the public one, half its training and validation nodes drawn anew)"
     )
-    file = write_preset(folder, graph, family, found, splits, drawn, hold, [only(family, start) for start in starts])
+    begun = [only(family, start) for start in starts]
+    file = write_preset(folder, graph, family, found, splits, drawn, hold, begun, changes or [])
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
     show(
         facts(

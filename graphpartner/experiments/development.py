@@ -1,8 +1,15 @@
-"""What a search may see: training and validation labels, split anew many times, and no other label."""
+"""What a search may see: training and validation labels, split anew many times, and no other label.
+
+The validation nodes of a split have two offices, and no node has both. One half stops the runs; the other half judges
+them. A run is at its best on the nodes that stopped it, and the more so the more runs stand behind it: generation
+after generation of teachers does better on the nodes that stop them all, long after it does no better on others
+(``scripts/generations.py`` shows both).
+"""
 
 import copy
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.graph.splits import Split, per_class_splits
@@ -14,9 +21,9 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     Where the graph has a public split, every other split is that one, and for the rest its training and validation
     nodes are pooled and drawn anew: as many training nodes of every class as before, and all others of the pool for
     validation. So a search is judged on the split that counts, but not on that alone. Where the graph has no public
-    split, split s is the
-    random split of seed s, of which the training and validation nodes are kept. Labels outside of all these masks are
-    set to −1, so that nothing that is given this graph can look at them.
+    split, split s is the random split of seed s, of which the training and validation nodes are kept. Of the validation
+    nodes, one half of every class is left in ``val_mask`` and the other is ``judge_mask``. Labels outside of all these
+    masks are set to −1, so that nothing that is given this graph can look at them.
 
     Args:
         data: a graph as loaded.
@@ -26,7 +33,9 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     seeds = range(first, first + splits)
     seen = copy.copy(data)
     split = per_class_splits(data.y, seeds) if data.get("train_mask") is None else resplit(data, seeds)
-    seen.train_mask, seen.val_mask = split.train_mask, split.val_mask
+    seen.train_mask = split.train_mask
+    seen.judge_mask = halves(split.val_mask, data.y, seeds)
+    seen.val_mask = split.val_mask & ~seen.judge_mask
     if "test_mask" in seen:
         del seen.test_mask
     known = (split.train_mask | split.val_mask).any(0)
@@ -49,3 +58,14 @@ def resplit(data: Data, seeds: range) -> Split:
             count = int((data.train_mask & (data.y == c)).sum())
             row[members[torch.randperm(members.numel(), generator=generator)[:count]]] = True
     return Split(masks, pool & ~masks, torch.zeros_like(masks))
+
+
+def halves(masks: Tensor, y: Tensor, seeds: range) -> Tensor:
+    """Of every class half of the nodes under each mask [S, n], by seed; of an odd number the smaller half."""
+    half = torch.zeros_like(masks)
+    for row, mask, seed in zip(half, masks, seeds, strict=True):
+        generator = torch.Generator().manual_seed(seed)
+        for c in y[mask].unique():
+            members = (mask & (y == c)).nonzero().squeeze(-1)
+            row[members[torch.randperm(members.numel(), generator=generator)[: members.numel() // 2]]] = True
+    return half

@@ -39,20 +39,23 @@ def write_preset(
     drawn: str,
     held: str | None = None,
     starts: Sequence[Settings] = (),
+    fixed: Sequence[str] = (),
 ) -> Path:
     """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten.
 
-    Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere.
+    Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere, and what was
+    ``fixed`` by --set.
     """
     import yaml
 
     kept = Path(held).name if held and held.endswith(".yaml") else held  # where it lay says nothing to a reader
     command = f"gpnn search {graph} --family {family}" + (f" --hold {kept}" if kept else "")
+    command = " --set ".join([command, *fixed])
     provenance = (
-        f"{command}: best of {found.trials} configurations on validation nodes over {splits} {drawn}, "
-        f"{len(found.finalists)} finalists judged again on {2 * splits} others ({100 * found.judged.accuracy:.2f} %): "
-        "of those within a standard error of the highest accuracy, the one with the highest likelihood; "
-        "no test label was looked at"
+        f"{command}: best of {found.trials} configurations over {splits} {drawn}, judged on the half of the validation "
+        f"nodes that stopped no run, {len(found.finalists)} finalists judged again on {2 * splits} others "
+        f"({100 * found.judged.accuracy:.2f} %): of those within a standard error of the highest accuracy, the one "
+        "with the highest likelihood; no test label was looked at"
     )
     winner = found.settings.replace(epochs=Settings().epochs)
     if winner in [start.replace(epochs=Settings().epochs) for start in starts]:

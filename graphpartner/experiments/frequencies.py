@@ -18,12 +18,12 @@ ROUNDS = 200  # of expectation and maximisation
 def class_frequencies(runs: Runs, seen: Data) -> Tensor:
     """π, [C], by maximum likelihood: answers to all nodes come out as q_j = Σ_c P(j | c) π_c.
 
-    P(j | c), how often a node of class c is taken for class j, is counted on validation nodes, over all runs together;
-    q_j, how often the answer is j, over the nodes that no run has learned from. (Saerens, Latinne and Decaestecker,
-    2002; here with answers instead of probabilities, which may be too sure or not sure enough.)
+    P(j | c), how often a node of class c is taken for class j, is counted on the nodes that judge, over all runs
+    together; q_j, how often the answer is j, over the nodes that no run has learned from. (Saerens, Latinne and
+    Decaestecker, 2002; here with answers instead of probabilities, which may be too sure or not sure enough.)
     """
     answers, C = runs.logits.argmax(-1), runs.logits.shape[-1]
-    of_run, node = seen.val_mask.nonzero(as_tuple=True)
+    of_run, node = seen.judge_mask.nonzero(as_tuple=True)
     taken = torch.bincount(C * seen.y[node] + answers[of_run, node], minlength=C * C).reshape(C, C).double()
     mistaken = (taken + 1 / C) / (taken.sum(1, keepdim=True) + 1)  # no answer is impossible
     others = ~seen.train_mask

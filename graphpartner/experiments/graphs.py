@@ -5,7 +5,6 @@ from functools import cached_property, lru_cache
 
 from torch_geometric.data import Data
 
-from graphpartner.experiments.runs import Run
 from graphpartner.graph.datasets import load_dataset, locate
 from graphpartner.graph.splits import with_split
 from graphpartner.smoothness.hop_pairs import HopPairs, hop_pairs
@@ -28,9 +27,9 @@ class Graph:
         """Eigenvalues of L̃, for bounds."""
         return laplacian_extremes(self.data.edge_index, self.data.num_nodes)
 
-    def split_for(self, batch: list[Run]) -> Data:
-        """The graph with its public split, or with one random split for every run, by the run's seed."""
-        return with_split(copy.copy(self.data), [run.seed for run in batch for _ in range(run.members)])
+    def split_for(self, seeds: list[int]) -> Data:
+        """The graph with its public split, or with one random split for every seed."""
+        return with_split(copy.copy(self.data), seeds)
 
 
 class Graphs:

@@ -1,4 +1,4 @@
-"""How good is a configuration? Judged on validation nodes, by accuracy and by what accuracy is too coarse to see.
+"""How good is a configuration? Judged on validation nodes that stopped no run, by accuracy and by what it cannot see.
 
 A few hundred nodes tell accuracies of good configurations apart by chance: one that is a point better may be worse
 elsewhere. The mean log-likelihood of the true classes sees how sure an answer was, and is far less noisy. It is taken
@@ -25,7 +25,7 @@ class Judgement(NamedTuple):
     """Means over development splits."""
 
     accuracy: float
-    """of validation nodes, 0 to 1"""
+    """of the validation nodes that judge, 0 to 1"""
     surprise: float
     """−log p of their true classes, at the best temperature of each run"""
 
@@ -50,7 +50,7 @@ def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> l
 
 def judged(logits: Tensor, seen: Data) -> Judgement:
     """Runs of one configuration, logits [S, n, C], one a development split of ``seen``."""
-    share = node_shares(seen.val_mask, seen.y, seen.get("class_weights"))
+    share = node_shares(seen.judge_mask, seen.y, seen.get("class_weights"))
     right = (logits.argmax(-1) == seen.y).float()
     accuracy, surprise = (share * right).sum(-1), least_surprise(logits, seen.y, share)
     return Judgement(float(accuracy.mean()), float(surprise.mean()))

@@ -2,11 +2,13 @@
 
 import copy
 import dataclasses
+import json
 import math
 import time
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.baselines.runs import BaselineRuns
@@ -17,7 +19,7 @@ from graphpartner.experiments.graphs import Graph
 from graphpartner.experiments.journal import Line
 from graphpartner.experiments.measures import Measured
 from graphpartner.experiments.memory import peak_memory
-from graphpartner.experiments.runs import LOOKS, Run
+from graphpartner.experiments.runs import LOOKS, Run, trainings
 from graphpartner.graph.statistics import graph_statistics
 from graphpartner.progress import Progress, silent
 from graphpartner.train.runs import Runs
@@ -32,7 +34,8 @@ def perform(batch: list[Run], graph: Graph, progress: Progress = silent) -> list
     first = batch[0]
     if first.method in LOOKS:
         return [run.identity | {"key": run.key, "measured": _plain(_look(run, graph.data))} for run in batch]
-    data = graph.split_for(batch)
+    places = trainings(batch)
+    data = graph.split_for([training.split for training in places])
     if first.timing:
         _train([_shortened(run) for run in batch], data)
     with peak_memory(first.device) as peak:
@@ -48,21 +51,31 @@ def perform(batch: list[Run], graph: Graph, progress: Progress = silent) -> list
         "batch": [run.seed for run in batch],
         "plan": trained.problem.propagate.explain() if isinstance(trained, Runs) else None,
     }
-    cost = {"seconds": seconds / len(batch), "peak_memory": peak[0] / 1e6, "parameters": _parameters(trained)}
-    found = _accuracies(batch, trained, data)
-    for place, run in enumerate(batch):
+    cost = {"peak_memory": peak[0] / 1e6, "parameters": _parameters(trained)}
+    columns = {
+        "accuracy": 100 * trained.accuracy(data.test_mask).double(),
+        "val_accuracy": 100 * trained.accuracy(data.val_mask).double(),
+        "val_loss": trained.val_loss.double(),
+        "epochs": trained.epochs.double(),
+    }
+    lines = []
+    for run in batch:
+        members = torch.tensor([places[training] for training in run.trainings])
+        found: Measured = cost | {"seconds": seconds * run.members / len(places)}
+        found |= {name: float(column[members].mean()) for name, column in columns.items()}
+        if run.members > 1:
+            found |= {"member_accuracy": found["accuracy"]} | _ensemble(members, trained, data)
         if run.members == 1:
-            found[place] |= _smoothness(run, place, trained, graph)
-    return [
-        run.identity | made | {"key": run.key, "measured": _plain(cost | measured)}
-        for run, measured in zip(batch, found, strict=True)
-    ]
+            found |= _smoothness(run, int(members), trained, graph)
+        lines.append(run.identity | made | {"key": run.key, "measured": _plain(found)})
+    return lines
 
 
 def _train(batch: list[Run], data: Data, progress: Progress = silent) -> Runs | BaselineRuns:
-    first, seeds = batch[0], [seed for run in batch for seed in run.seeds]
+    first, each_once = batch[0], trainings(batch)
+    seeds = [training.seed for training in each_once]
     if first.method == "gpnn":
-        each = [Settings().replace(**run.settings) for run in batch for _ in run.seeds]
+        each = [Settings().replace(**json.loads(training.settings)) for training in each_once]
         return train(data, each, seeds, first.device, progress=progress)
     from graphpartner.baselines.table import train_baseline
 
@@ -76,27 +89,13 @@ def _shortened(run: Run) -> Run:
     return dataclasses.replace(run, settings=run.settings | short, changes=run.changes | short)
 
 
-def _accuracies(batch: list[Run], trained: Runs | BaselineRuns, data: Data) -> list[Measured]:
-    """Accuracy in percent of every run; of an ensemble, that of the mean of its members' class distributions."""
-    columns = {
-        "accuracy": 100 * trained.accuracy(data.test_mask).double(),
-        "val_accuracy": 100 * trained.accuracy(data.val_mask).double(),
-        "val_loss": trained.val_loss.double(),
-        "epochs": trained.epochs.double(),
-    }
-    found: list[Measured] = []
-    start = 0
-    for run in batch:
-        part = slice(start, start + run.members)
-        start += run.members
-        mean = {name: float(column[part].mean()) for name, column in columns.items()}
-        if run.members > 1:
-            mean["member_accuracy"] = mean["accuracy"]
-            together = trained.logits[part].softmax(-1).mean(0).argmax(-1)
-            for name, masks in (("accuracy", data.test_mask), ("val_accuracy", data.val_mask)):
-                counted = (masks if masks.dim() == 1 else masks[part.start]) & (data.y >= 0)
-                mean[name] = 100 * float((together == data.y)[counted].double().mean())
-        found.append(mean)
+def _ensemble(members: Tensor, trained: Runs | BaselineRuns, data: Data) -> Measured:
+    """Accuracies in percent of the mean of its members' class distributions."""
+    right = trained.logits[members].softmax(-1).mean(0).argmax(-1) == data.y
+    found: Measured = {}
+    for name, masks in (("accuracy", data.test_mask), ("val_accuracy", data.val_mask)):
+        counted = (masks if masks.dim() == 1 else masks[members[0]]) & (data.y >= 0)
+        found[name] = 100 * float(right[counted].double().mean())
     return found
 
 

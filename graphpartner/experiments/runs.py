@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.train.settings import PER_REPLICA
@@ -16,6 +16,16 @@ LATER = {"generations": 1}
 """Settings that came after the first runs were written down, and the values that leave these what they were."""
 
 REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there
+
+
+class Training(NamedTuple):
+    """One network that learns; what is equal need not be learned twice."""
+
+    settings: str
+    """as JSON"""
+    seed: int
+    split: int
+    """the seed of its split; 0 where the graph has a public one"""
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,13 @@ class Run:
         size = 30 * entry.num_nodes + 2 * entry.num_edges * min(int(steps), 64)
         return float(self.members * self.settings.get("epochs", 1) * size)
 
+    @property
+    def trainings(self) -> "list[Training]":
+        """What is trained for it: once, or once a member."""
+        split = 0 if CATALOGUE[self.graph].has_public_split else self.seed
+        settings = json.dumps(self.settings, sort_keys=True)
+        return [Training(settings, seed, split) for seed in self.seeds]
+
     def wanting(self, measures: Iterable[str]) -> "Run":
         """The same run, with these measures as well."""
         return replace(self, measures=self.measures | frozenset(measures))
@@ -83,7 +100,8 @@ def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
     """The runs in batches that are trained in one call each, graph after graph so that each is loaded once.
 
     Runs of GPNN may differ in what :data:`graphpartner.train.settings.PER_REPLICA` names. A batch is what a kill can
-    lose: as many runs as there are cores, or what a GPU takes at once.
+    lose: as many trainings as there are cores, or what a GPU takes at once. An ensemble and a run that is one of its
+    members share a training where they meet in a batch.
     """
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -91,13 +109,29 @@ def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
     for group in sorted(groups.values(), key=lambda group: list(CATALOGUE).index(group[0].graph)):
         first = group[0]
         size = threads if first.device == "cpu" else REPLICAS_ON_GPU
-        size = {"alone": 1, "together": len(group)}.get(first.timing, max(1, size // first.members))
-        yield from (group[start : start + size] for start in range(0, len(group), size))
+        size = {"alone": 1, "together": len(group)}.get(first.timing, size)
+        batch: list[Run] = []
+        trained: set[Training] = set()
+        for run in group:
+            own = set(run.trainings)
+            if batch and len(trained | own) > size:
+                yield batch
+                batch, trained = [], set()
+            batch.append(run)
+            trained |= own
+        yield batch
+
+
+def trainings(batch: list[Run]) -> dict[Training, int]:
+    """All that is trained for a batch, each once, and its place."""
+    each = dict.fromkeys(training for run in batch for training in run.trainings)
+    return {training: place for place, training in enumerate(each)}
 
 
 def _shape(run: Run) -> str:
     """What must be equal among runs of one call."""
     shared = run.identity | {"seed": None}
     if run.method == "gpnn" and not run.timing:
+        shared["members"] = None
         shared["settings"] = {name: value for name, value in run.settings.items() if name not in PER_REPLICA}
     return json.dumps(shared, sort_keys=True)

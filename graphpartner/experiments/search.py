@@ -182,7 +182,8 @@ def quantile(values: list[float]) -> float:
 
 def _splits(seen: Data, which: slice) -> Data:
     part = copy.copy(seen)
-    part.train_mask, part.val_mask = seen.train_mask[which], seen.val_mask[which]
+    for name in ("train_mask", "val_mask", "judge_mask"):
+        part[name] = seen[name][which]
     return part
 
 
@@ -204,7 +205,7 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
         seen.class_weights = torch.tensor(study.user_attrs["class_weights"])
     settings = [base.replace(**trial.params) for trial in best]
     judged = judge_alike(seen, settings, device)
-    order = ranked(judged, int(seen.val_mask.any(0).sum()))
+    order = ranked(judged, int(seen.judge_mask.any(0).sum()))
     finalists = [(settings[place], best[place].value, judged[place]) for place in order]
     winner, _, value = finalists[0]
     return Found(winner, value, len(finished(study)), finalists)

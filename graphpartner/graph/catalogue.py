@@ -48,6 +48,11 @@ class GraphEntry:
     num_isolated: int
     digest: str
 
+    @property
+    def has_public_split(self) -> bool:
+        """Whether its files say who trains, validates and tests."""
+        return self.layout == "planetoid"
+
     def url(self, file: str) -> str:
         """The address that ``file`` is downloaded from."""
         return f"{self.source}/{file}"

@@ -2,7 +2,7 @@
 
 import copy
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import torch
@@ -98,6 +98,23 @@ def opinion_of_teachers(
     The teachers of a run have its settings, its split, and seeds that follow from its own, so that runs stay
     independent of each other. Those of a later generation were taught by the one before.
     """
+    for teachers in generations_of_teachers(data, settings, seeds, device, progress):
+        last = teachers
+    return mean_opinion(last, settings[0].teachers)
+
+
+def mean_opinion(teachers: Runs, count: int) -> Tensor:
+    """The mean class distribution of so many teachers each, [R, n, C] of runs [R · count]."""
+    return teachers.probabilities().unflatten(0, (-1, count)).mean(1)
+
+
+def generations_of_teachers(
+    data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
+) -> Iterator[Runs]:
+    """Each generation in turn: the teachers of the first run, those of the second, …, [R · teachers].
+
+    The first had no teachers; generation g is what a run of these settings with g generations would itself be.
+    """
     count, generations = settings[0].teachers, settings[0].generations
     lesson = copy.copy(data)
     lesson.test_mask = None  # nothing to learn there, and as many splits as there are students
@@ -106,14 +123,13 @@ def opinion_of_teachers(
             lesson[name] = data[name].repeat_interleave(count, 0)
     teachers = [each for each in settings for _ in range(count)]
     children = [draws.children(seed, count * generations) for seed in seeds]
-    taught = None
+    runs = None
     for generation in range(generations):
         own_seeds = [child for each in children for child in each[generation * count :][:count]]
         part = _part(progress, generation / generations, (generation + 1) / generations)
+        taught = None if runs is None else mean_opinion(runs, count).repeat_interleave(count, 0)
         runs = _train(lesson, teachers, own_seeds, device, taught, None, part)
-        opinion = runs.probabilities().unflatten(0, (len(seeds), count)).mean(1)
-        taught = opinion.repeat_interleave(count, 0)
-    return opinion
+        yield runs
 
 
 def _part(progress: Progress, start: float, stop: float) -> Progress:

@@ -50,7 +50,7 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
     assert lines[3]["changes"] == best["changes"]
     for data in seen:
         assert "test_mask" not in data
-        known = (data.train_mask | data.val_mask).any(0)
+        known = (data.train_mask | data.val_mask | data.judge_mask).any(0)
         assert (data.y[~known] == -1).all()
         assert int(known.sum()) == 620
     printed = capsys.readouterr().out.splitlines()

@@ -30,7 +30,7 @@ def test_frequencies_are_found_through_the_mistakes(shares, seed):
             run[members[torch.randperm(members.numel(), generator=random)[:150]]] = True
     said = torch.stack([answers(y, mistaken, random) for _ in range(runs)])
     logits = torch.nn.functional.one_hot(said, 3).float()
-    seen = Data(y=torch.where(val.any(0), y, -1), train_mask=torch.zeros_like(val), val_mask=val)
+    seen = Data(y=torch.where(val.any(0), y, -1), train_mask=torch.zeros_like(val), judge_mask=val)
     found = class_frequencies(SimpleNamespace(logits=logits), seen)
     assert float(found.sum()) == pytest.approx(1)
     assert torch.allclose(found, pi.double(), atol=0.06)

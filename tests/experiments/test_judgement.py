@@ -19,10 +19,10 @@ def test_a_judgement_is_the_mean_of_single_runs():
     both = [BASE.replace(alpha=0.2), BASE.replace(alpha=0.7)]
     for found, each in zip(judge(seen, both, "cpu"), both, strict=True):
         runs = train(seen, each, [0, 1, 2, 3], "cpu")
-        assert found.accuracy == pytest.approx(float(runs.accuracy(seen.val_mask).mean()))
+        assert found.accuracy == pytest.approx(float(runs.accuracy(seen.judge_mask).mean()))
         surprises = []
         for run in range(4):
-            logits, y = runs.logits[run, seen.val_mask[run]], seen.y[seen.val_mask[run]]
+            logits, y = runs.logits[run, seen.judge_mask[run]], seen.y[seen.judge_mask[run]]
             surprises.append(min(float(torch.nn.functional.cross_entropy(logits / T, y)) for T in TEMPERATURES))
         assert found.surprise == pytest.approx(sum(surprises) / 4, rel=1e-5)
         assert found.merit == found.accuracy - found.surprise

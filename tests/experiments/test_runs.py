@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from graphpartner.experiments.runs import REPLICAS_ON_GPU, batches
+from graphpartner.experiments.runs import REPLICAS_ON_GPU, batches, trainings
 from tests.experiments.toy import run
 
 
@@ -47,6 +47,22 @@ def test_members_of_an_ensemble_have_seeds_of_their_own():
     assert [seed for each in ensembles for seed in each.seeds] == list(range(32))
     assert seeds(batches(ensembles, 2)) == [[0], [1]]
     assert ensembles[0].key != run(0).key
+
+
+def test_an_ensemble_shares_a_call_with_its_members():
+    singles = on_gpu(*(run(seed) for seed in range(40)))
+    ensembles = [dataclasses.replace(each, members=16) for each in singles[:5]]
+    assert [len(batch) for batch in batches(singles + ensembles[:2], 2)] == [42]  # 40 trainings
+    assert len(trainings(singles + ensembles[:2])) == 40
+    assert [len(batch) for batch in batches(singles + [ensembles[4]] * 2 + ensembles[3:], 2)] == [44]  # 40 + 24
+    assert len(trainings(singles + ensembles[2:])) == 80
+
+
+def test_where_the_split_goes_by_the_seed_nothing_is_shared():
+    single = run(17, graph="amazon-photo")
+    ensemble = dataclasses.replace(run(1, graph="amazon-photo"), members=16)
+    assert len(trainings([single, ensemble])) == 17
+    assert {training.split for training in ensemble.trainings} == {1}
 
 
 def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs():

@@ -124,14 +124,14 @@ def test_three_tenths_go_through():
 
 def test_the_preset_it_writes_can_be_trained(tmp_path):
     found = look(toy(), open_study("sqlite://", "toy"), 4)
-    file = write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", "cora/tuned")
+    file = write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", "cora/tuned", fixed=["beta=1", "k=2"])
     read = preset(str(file))
     assert (read.graph, read.family, read.saw_test) == ("cora", "tuned", False)
     assert read.published == (86.0, 0.4)
     assert read.settings.epochs == 1000
     assert read.settings.alpha == pytest.approx(found.settings.alpha, rel=1e-3)
     assert "4 configurations" in read.provenance
-    assert "--hold cora/tuned" in read.provenance
+    assert "--hold cora/tuned --set beta=1 --set k=2: best of 4" in read.provenance
     assert read.provenance.endswith("no test label was looked at")
     start = found.settings.replace(epochs=30)
     began = preset(str(write_preset(tmp_path, "cora", "tuned", found, 4, "random splits", starts=[BASE, start])))

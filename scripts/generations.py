@@ -1,0 +1,124 @@
+"""How many generations of teachers, and how much should their opinion weigh? Judged generation by generation.
+
+    python scripts/generations.py cora --hold cora/views --weights 1 2 4 --generations 6 [--set beta=1] [--splits 8]
+        [--teachers 4] [--priors 0] [--device auto] [--data ROOT] [--out DIR]
+
+A teacher of generation g is what a run with g generations of teachers would be, so that one line of generations answers
+for every number of them. All weights (and ways to estimate class frequencies, ``--priors``) go side by side over the
+development splits of ``gpnn search``, and are judged as there: on validation nodes that stopped no run. Each generation
+is a line of the table; beside what the judging nodes say stands what those say that stopped the runs, which flatter.
+The best is written as DIR/GRAPH-distilled.yaml, a preset with its provenance. No test label is looked at.
+"""
+
+import argparse
+import copy
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import yaml
+from torch import Tensor
+from torch_geometric.data import Data
+
+import graphpartner as gp
+from graphpartner.cli.options import parsed
+from graphpartner.experiments.development import development
+from graphpartner.experiments.found import changes
+from graphpartner.experiments.frequencies import estimated
+from graphpartner.experiments.judgement import Judgement, judged, ranked
+from graphpartner.graph.packed import write_atomically
+from graphpartner.train.settings import Settings
+from graphpartner.train.trainer import generations_of_teachers, pick_device
+
+
+class Line(NamedTuple):
+    """One generation of one way to teach."""
+
+    settings: Settings
+    judges: Judgement
+    stoppers: Judgement
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graph")
+    parser.add_argument("--hold", required=True, metavar="PRESET", help="what teachers and students have in common")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting of it")
+    parser.add_argument("--weights", nargs="+", type=float, default=[0.3, 1.0, 3.0], help="values of lambda_distill")
+    parser.add_argument("--priors", nargs="+", type=float, default=[0.0], help="values of prior_temperature")
+    parser.add_argument("--generations", type=int, default=4, help="judge so many of them, and none")
+    parser.add_argument("--teachers", type=int, default=4, help="in every generation")
+    parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--data", help="the folder that holds the graphs")
+    parser.add_argument("--out", type=Path, default=Path("search"))
+    given = parser.parse_args()
+    base = gp.preset(given.hold).settings.replace(**parsed(given.set))
+    # the last generation of these teachers is never taught to anyone
+    base = base.replace(teachers=given.teachers, generations=given.generations + 1)
+    ways = [base.replace(lambda_distill=w, prior_temperature=T) for T in given.priors for w in given.weights]
+    data, device = gp.load_dataset(given.graph, given.data), pick_device(given.device)
+    seen = development(data, given.splits)
+    if data.get("train_mask") is None:  # as in a search
+        seen.class_weights = estimated(seen, gp.preset(f"{given.graph}/tuned").settings, device)
+    lines = sweep(seen, ways, device)
+    taught = [line for line in lines if line.settings.teachers]
+    nodes = int(seen.judge_mask.any(0).sum())
+    best = taught[ranked([line.judges for line in taught], nodes)[0]]
+    command = " --set ".join([f"scripts/generations.py {given.graph} --hold {given.hold}", *given.set])
+    provenance = (
+        f"{command}: best of {len(taught)} ways to teach (weights {listed(given.weights)}, prior temperatures "
+        f"{listed(given.priors)}, 1 to {given.generations} generations) over {given.splits} development splits, "
+        f"{given.teachers} runs each, judged on the half of the validation nodes that stopped no run "
+        f"({100 * best.judges.accuracy:.2f} %): of those within a standard error of the highest accuracy, the one with "
+        "the highest likelihood; no test label was looked at"
+    )
+    found = {"graph": given.graph, "family": "distilled", "provenance": provenance, "saw_test": False}
+    found["settings"] = changes(best.settings)
+    given.out.mkdir(parents=True, exist_ok=True)
+    file = given.out / f"{given.graph}-distilled.yaml"
+    write_atomically(file, yaml.safe_dump(found, sort_keys=False, width=100).encode())
+    print(f"{file}: {best.settings.generations} generations, weight {best.settings.lambda_distill:g}")
+
+
+def sweep(seen: Data, ways: list[Settings], device: torch.device) -> list[Line]:
+    """Every generation of every way to teach, the one without teachers first; told as soon as they are judged."""
+    splits, count = seen.train_mask.shape[0], ways[0].teachers
+    together = copy.copy(seen)
+    for name in ("train_mask", "val_mask"):
+        together[name] = seen[name].repeat(len(ways), 1)
+    each = [way for way in ways for _ in range(splits)]
+    seeds = list(range(splits)) * len(ways)
+    lines = []
+    print("weight   prior T   generations   judging nodes: %   surprise   stopping nodes: %   surprise")
+    for generation, runs in enumerate(generations_of_teachers(together, each, seeds, device)):
+        for way, logits in zip(ways, runs.logits.split(splits * count), strict=True):
+            if not generation and way.lambda_distill != ways[0].lambda_distill:
+                continue  # whose opinion nobody has heard, it weighs nothing
+            told = {"teachers": count, "generations": generation} if generation else {"teachers": 0, "generations": 1}
+            line = Line(way.replace(**told), *both(logits, seen, count))
+            lines.append(line)
+            print(
+                f"{way.lambda_distill:6g}   {way.prior_temperature:7g}   {generation:11d}   "
+                f"{100 * line.judges.accuracy:16.2f}   {line.judges.surprise:8.4f}   "
+                f"{100 * line.stoppers.accuracy:17.2f}   {line.stoppers.surprise:8.4f}",
+                flush=True,
+            )
+    return lines
+
+
+def both(logits: Tensor, seen: Data, count: int) -> tuple[Judgement, Judgement]:
+    """What the judging nodes say of ``count`` runs a split, and what those say that stopped them."""
+    copies = copy.copy(seen)
+    copies.judge_mask = seen.judge_mask.repeat_interleave(count, 0)
+    flattering = copy.copy(seen)
+    flattering.judge_mask = seen.val_mask.repeat_interleave(count, 0)
+    return judged(logits, copies), judged(logits, flattering)
+
+
+def listed(values: list[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+if __name__ == "__main__":
+    main()

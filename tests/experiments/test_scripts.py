@@ -1,0 +1,77 @@
+"""The scripts that choose presets: what they look at, and what they write."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from graphpartner.experiments.judgement import Judgement, ranked
+from graphpartner.train.presets import FOLDER, preset
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+SMALL = {"hidden_channels": 4, "epochs": 4, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def call(module, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, words)])
+    module.main()
+
+
+def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, tmp_path, capsys):
+    module = load("generations")
+    seen = []
+    judged = module.judged
+    monkeypatch.setattr(module, "judged", lambda logits, data: seen.append((logits, data)) or judged(logits, data))
+    held = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    sizes = ["--generations", 2, "--splits", 2, "--teachers", 2, "--device", "cpu"]
+    call(
+        module, monkeypatch, "citeseer", "--hold", "citeseer/paper", *held, "--weights", 1, 3, *sizes, "--out", tmp_path
+    )
+    table = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert [(row[0], row[2]) for row in table] == [("1", "0"), ("1", "1"), ("3", "1"), ("1", "2"), ("3", "2")]
+    for logits, data in seen:
+        assert logits.shape[0] == data.judge_mask.shape[0] == 4  # two runs on each of two splits
+        assert "test_mask" not in data
+    stops, judges = seen[1][1].judge_mask, seen[0][1].judge_mask
+    assert not (stops & judges).any()
+    found = preset(str(tmp_path / "citeseer-distilled.yaml"))
+    assert (found.family, found.saw_test) == ("distilled", False)
+    assert "best of 4 ways to teach (weights 1, 3, prior temperatures 0, 1 to 2 generations)" in found.provenance
+    figures = [Judgement(float(row[3]) / 100, float(row[4])) for row in table[1:]]
+    best = table[1:][ranked(figures, int(judges.any(0).sum()))[0]]
+    assert (found.settings.lambda_distill, found.settings.generations) == (float(best[0]), int(best[2]))
+    assert found.settings.replace(teachers=0, generations=1, lambda_distill=0.0) == preset(
+        "citeseer/paper"
+    ).settings.replace(**SMALL)
+
+
+@pytest.mark.parametrize(("epochs", "wins"), [(30, True), (1, False)])
+def test_a_preset_is_replaced_by_a_better_one_alone(epochs, wins, monkeypatch, tmp_path):
+    module = load("collect_presets")
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    content = yaml.safe_load((FOLDER / "citeseer.yaml").read_text())
+    present = {"provenance": "known", "saw_test": False, "settings": SMALL | {"epochs": 10}}
+    content["presets"] = {"paper": dict(present), "tuned": dict(present)}
+    (tmp_path / "citeseer.yaml").write_text(yaml.safe_dump(content))
+    new = {"graph": "citeseer", "family": "tuned", "provenance": "new", "saw_test": False, "finalists": []}
+    file = tmp_path / "found" / "new.yaml"
+    file.parent.mkdir()
+    file.write_text(yaml.safe_dump(new | {"settings": SMALL | {"epochs": epochs}}))
+    call(module, monkeypatch, file, "--splits", 2, "--device", "cpu")
+    written = yaml.safe_load((tmp_path / "citeseer.yaml").read_text())
+    assert written["presets"]["tuned"]["provenance"] == ("new" if wins else "known")
+    assert written["presets"]["tuned"]["settings"]["epochs"] == (epochs if wins else 10)
+    assert set(written["presets"]["tuned"]) == set(module.KEYS)
+    assert written["best"] == ("tuned" if wins else "paper")
+    assert (written["judged_on"], written["held_out"]) == (2, True)
+    with pytest.raises(SystemExit):  # figures of other splits cannot be compared
+        call(module, monkeypatch, file, "--splits", 4, "--device", "cpu", "--new")
