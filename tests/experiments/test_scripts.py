@@ -11,7 +11,7 @@ from graphpartner.experiments.judgement import Judgement, ranked
 from graphpartner.train.presets import FOLDER, preset
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-SMALL = {"hidden_channels": 4, "epochs": 4, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
+SMALL = {"hidden_channels": 16, "epochs": 12, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
 
 
 def load(name):
@@ -34,10 +34,10 @@ def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, t
     held = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
     sizes = ["--generations", 2, "--splits", 2, "--teachers", 2, "--device", "cpu"]
     call(
-        module, monkeypatch, "citeseer", "--hold", "citeseer/paper", *held, "--weights", 1, 3, *sizes, "--out", tmp_path
+        module, monkeypatch, "citeseer", "--hold", "citeseer/paper", *held, "--weights", 0.1, 5, *sizes, "--out", tmp_path
     )
     table = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
-    assert [(row[0], row[2]) for row in table] == [("1", "0"), ("1", "1"), ("3", "1"), ("1", "2"), ("3", "2")]
+    assert [(row[0], row[2]) for row in table] == [("0.1", "0"), ("0.1", "1"), ("5", "1"), ("0.1", "2"), ("5", "2")]
     for logits, data in seen:
         assert logits.shape[0] == data.judge_mask.shape[0] == 4  # two runs on each of two splits
         assert "test_mask" not in data
@@ -45,7 +45,7 @@ def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, t
     assert not (stops & judges).any()
     found = preset(str(tmp_path / "citeseer-distilled.yaml"))
     assert (found.family, found.saw_test) == ("distilled", False)
-    assert "best of 4 ways to teach (weights 1, 3, prior temperatures 0, 1 to 2 generations)" in found.provenance
+    assert "best of 4 ways to teach (weights 0.1, 5, prior temperatures 0, 1 to 2 generations)" in found.provenance
     figures = [Judgement(float(row[3]) / 100, float(row[4])) for row in table[1:]]
     best = table[1:][ranked(figures, int(judges.any(0).sum()))[0]]
     assert (found.settings.lambda_distill, found.settings.generations) == (float(best[0]), int(best[2]))
