@@ -5,7 +5,8 @@ For every replica and every strength λ it minimises
     1/m Σ_i CE(softmax(e_i B + c), y_i) + λ/2 ‖B‖²
 
 over its m training nodes; the strength with the most right answers among the validation nodes is taken, and of equals
-the one with the lowest validation loss. No other label is read. In scikit-learn's terms, C = 1 / (λ m).
+the one with the lowest validation loss. No other label is read. In scikit-learn's terms, C = 1 / (λ m). Where a
+method's authors name their strength, that one is taken.
 """
 
 from typing import NamedTuple
@@ -39,6 +40,7 @@ def logistic_regression(
     num_classes: int,
     strengths: tuple[float, ...] = STRENGTHS,
     steps: int = STEPS,
+    decay: float = 0.0,
 ) -> Fitted:
     """Fit on ``train``, choose λ on ``val``.
 
@@ -52,12 +54,15 @@ def logistic_regression(
         num_classes: C.
         strengths: the λ to choose from.
         steps: of the accelerated gradient descent.
+        decay: λ for embeddings as they are, instead of a choice; 0: there is one.
     """
     E = embeddings - embeddings.mean(1, keepdim=True)
-    E = E / E.square().sum(-1).mean(-1).sqrt().clamp(min=1e-30)[:, None, None]
-    decay = torch.tensor(strengths, dtype=E.dtype, device=E.device)
-    B, c = minimise(rows_of(E, train.index), train.target, train.weight, decay, num_classes, steps)
+    norm = E.square().sum(-1).mean(-1).sqrt().clamp(min=1e-15)  # its square is a float too
+    E = E / norm[:, None, None]
     replicas, width = E.shape[0], E.shape[2]
+    # B of embeddings that are so much smaller is so much larger
+    lambdas = (decay / norm.square())[:, None] if decay else E.new_tensor(strengths).expand(replicas, -1)  # [R, K]
+    B, c = minimise(rows_of(E, train.index), train.target, train.weight, lambdas, num_classes, steps)
     of_val = _by_strength(rows_of(E, val.index) @ B.reshape(replicas, width, -1), num_classes) + c
     target = val.target.expand(of_val.shape[0], of_val.shape[1])
     weight = torch.full_like(target, 1 / target.shape[-1], dtype=E.dtype) if val.weight is None else val.weight
@@ -68,13 +73,13 @@ def logistic_regression(
     best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
     each = torch.arange(replicas, device=E.device)
     logits = E @ B[each, :, best] + c[each, :, best]
-    return Fitted(logits, loss[each, best], decay[best])
+    return Fitted(logits, loss[each, best], lambdas[each, best])
 
 
 def minimise(
     E: Tensor, target: Tensor, weight: Tensor | None, decay: Tensor, num_classes: int, steps: int
 ) -> tuple[Tensor, Tensor]:
-    """B [R, h, K, C] and c [R, 1, K, C] for E [R, m, h] and K strengths.
+    """B [R, h, K, C] and c [R, 1, K, C] for E [R, m, h] and strengths [R, K].
 
     Nesterov's accelerated gradient descent with step 1/L, L = ½ σ_max([√w E, √w])² + λ, and its momentum started anew,
     problem by problem, whenever it points uphill (O'Donoghue and Candès, 2015).
@@ -83,11 +88,12 @@ def minimise(
     E = torch.cat([E, torch.ones_like(E[..., :1])], -1)  # the intercept is the weight of a constant
     w = torch.full((replicas, m), 1 / m, dtype=E.dtype, device=E.device) if weight is None else weight
     wanted = torch.nn.functional.one_hot(target, num_classes).to(E.dtype).expand(replicas, m, -1)
-    decays = decay[:, None].expand(width + 1, -1, 1).clone()  # [h + 1, K, 1]
-    decays[-1] = 0
+    each = decay[:, None, :, None]  # [R, 1, K, 1]
+    decays = each.repeat(1, width + 1, 1, 1)
+    decays[:, -1] = 0
     largest = torch.linalg.matrix_norm(w.sqrt()[..., None] * E, 2).square()
-    step = 1 / (largest[:, None, None, None] / 2 + decay[:, None])  # [R, 1, K, 1]
-    theta = E.new_zeros(replicas, width + 1, decay.numel(), num_classes)
+    step = 1 / (largest[:, None, None, None] / 2 + each)
+    theta = E.new_zeros(replicas, width + 1, decay.shape[1], num_classes)
     ahead, momentum = theta, torch.ones_like(step)
     for _ in range(steps):
         guess = _by_strength(E @ ahead.reshape(replicas, width + 1, -1), num_classes).softmax(-1)

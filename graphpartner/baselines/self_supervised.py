@@ -60,7 +60,13 @@ def train_self_supervised(
         trained = pretrain(objective, settings, seeds[part], tally.add)
         with torch.no_grad():
             embeddings = objective.embed(trained.weights)
-            fitted = logistic_regression(embeddings, train_nodes.of(replicas), val_nodes.of(replicas), classes)
+            fitted = logistic_regression(
+                embeddings,
+                train_nodes.of(replicas),
+                val_nodes.of(replicas),
+                classes,
+                decay=settings.regression_decay,
+            )
         return fitted.logits.cpu(), fitted.val_loss.cpu(), trained.epochs.cpu()
 
     parts = in_batches(train_part, len(seeds), batch_size, place, tally)

@@ -44,3 +44,5 @@ class EmbeddingSettings(Checked):
     """Learning rate of Adam."""
     weight_decay: float = between(0.0, 0, 1e3)
     """Of all weights."""
+    regression_decay: float = between(0.0, 0, 1e3)
+    """Of the logistic regression on top of the embedding as it is; 0: chosen on validation nodes."""

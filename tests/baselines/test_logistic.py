@@ -47,6 +47,18 @@ def test_strength_is_chosen_on_validation_nodes_and_for_each_replica() -> None:
         torch.testing.assert_close(chosen.logits[r], single[order[0]].logits[r], rtol=1e-3, atol=1e-4)
 
 
+def test_a_given_decay_is_that_of_embeddings_as_they_are() -> None:
+    E, y = blobs(2)
+    E[1] *= 5
+    train, val = torch.arange(90) < 40, torch.arange(90) >= 60
+    fitted = logistic_regression(E, nodes(train, y, 2), nodes(val, y, 2), 3, decay=0.02, steps=3000)
+    for r in range(2):
+        x = E[r].numpy()
+        reference = LogisticRegression(C=1 / (0.02 * 40), tol=1e-8, max_iter=5000).fit(x[:40], y[:40])
+        np.testing.assert_allclose(fitted.logits[r].softmax(-1).numpy(), reference.predict_proba(x), atol=5e-3)
+    assert fitted.strength[0] > 20 * fitted.strength[1]
+
+
 def test_splits_of_different_size_equal_each_alone() -> None:
     E, y = blobs(2)
     train, val = torch.zeros(2, 2, 90, dtype=torch.bool)
@@ -62,5 +74,6 @@ def test_splits_of_different_size_equal_each_alone() -> None:
 def test_embeddings_without_any_spread_do_no_harm() -> None:
     y = torch.arange(9) % 3
     mask = torch.ones(9, dtype=torch.bool)
-    fitted = logistic_regression(torch.ones(1, 9, 4), nodes(mask, y, 1), nodes(mask, y, 1), 3)
-    assert torch.allclose(fitted.logits.softmax(-1), torch.full((1, 9, 3), 1 / 3), atol=1e-4)
+    for decay in (0.0, 0.01):
+        fitted = logistic_regression(torch.ones(1, 9, 4), nodes(mask, y, 1), nodes(mask, y, 1), 3, decay=decay)
+        assert torch.allclose(fitted.logits.softmax(-1), torch.full((1, 9, 3), 1 / 3), atol=1e-4)

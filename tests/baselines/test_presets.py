@@ -42,10 +42,11 @@ def test_the_papers_settings():
 def test_the_authors_settings_are_the_defaults_of_the_self_supervised():
     for name, default in (("dgi", DGI()), ("mvgrl", MVGRL())):
         assert baseline_settings(name, "cora").settings == default
+    assert baseline_settings("mvgrl", "citeseer").settings == MVGRL(sparsify=True, regression_decay=0.01)
     assert GRACE().asdict() == {
         "features": "row", "hidden_channels": 128, "projection_channels": 128, "activation": "relu",
         "drop_edges1": 0.2, "drop_edges2": 0.4, "drop_columns1": 0.3, "drop_columns2": 0.4, "temperature": 0.4,
-        "lr": 0.0005, "weight_decay": 1e-5, "epochs": 200,
+        "lr": 0.0005, "weight_decay": 1e-5, "regression_decay": 0.0, "epochs": 200,
     }  # fmt: skip
 
 

@@ -34,7 +34,18 @@ def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, t
     held = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
     sizes = ["--generations", 2, "--splits", 2, "--teachers", 2, "--device", "cpu"]
     call(
-        module, monkeypatch, "citeseer", "--hold", "citeseer/paper", *held, "--weights", 0.1, 5, *sizes, "--out", tmp_path
+        module,
+        monkeypatch,
+        "citeseer",
+        "--hold",
+        "citeseer/paper",
+        *held,
+        "--weights",
+        0.1,
+        5,
+        *sizes,
+        "--out",
+        tmp_path,
     )
     table = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
     assert [(row[0], row[2]) for row in table] == [("0.1", "0"), ("0.1", "1"), ("5", "1"), ("0.1", "2"), ("5", "2")]
