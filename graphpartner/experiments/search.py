@@ -84,7 +84,8 @@ def search(
         progress: called with (trials done, trials in all).
     """
     base = base or (starts[0] if starts else Settings())
-    _go_on(study, {"splits": splits} | base.asdict() | {name: str(each) for name, each in space.items()})
+    plan = {"splits": splits, "judges": "nodes that stopped no run"}
+    _go_on(study, plan | base.asdict() | {name: str(each) for name, each in space.items()})
     seen = development(data, splits)
     if data.get("train_mask") is None:
         seen.class_weights = _class_weights(study, seen, starts[0] if starts else base, device)

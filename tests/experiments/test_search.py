@@ -105,6 +105,9 @@ def test_a_study_goes_on_only_as_it_was_begun():
     with pytest.raises(InputError, match=r"begun with num_steps = Choice\(values=\(1, 3\)\), not 10: go on"):
         search(toy(), {"alpha": Between(0.1, 0.9)}, study, trials=8, splits=4, base=BASE, device="cpu")
     assert len(finished(study)) == 4
+    study.set_user_attr("plan", {name: value for name, value in study.user_attrs["plan"].items() if name != "judges"})
+    with pytest.raises(InputError, match="begun with judges = None, not nodes that stopped no run"):
+        look(toy(), study, 8)  # before there were such nodes
 
 
 def test_no_time_is_an_error():
