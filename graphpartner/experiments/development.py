@@ -47,25 +47,23 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
 def resplit(data: Data, seeds: range) -> Split:
     """The public split for even seeds; for odd ones its training and validation nodes drawn anew. No test node."""
     pool = data.train_mask | data.val_mask
-    masks = torch.zeros(len(seeds), data.num_nodes, dtype=torch.bool)
-    for row, seed in zip(masks, seeds, strict=True):
-        if seed % 2 == 0:
-            row[data.train_mask] = True
-            continue
-        generator = torch.Generator().manual_seed(seed)
-        for c in data.y[data.train_mask].unique():
-            members = (pool & (data.y == c)).nonzero().squeeze(-1)
-            count = int((data.train_mask & (data.y == c)).sum())
-            row[members[torch.randperm(members.numel(), generator=generator)[:count]]] = True
+    counts = torch.bincount(data.y[data.train_mask])
+    rows = [data.train_mask if seed % 2 == 0 else some_of_each(pool, data.y, counts, seed) for seed in seeds]
+    masks = torch.stack(rows)
     return Split(masks, pool & ~masks, torch.zeros_like(masks))
 
 
 def halves(masks: Tensor, y: Tensor, seeds: range) -> Tensor:
     """Of every class half of the nodes under each mask [S, n], by seed; of an odd number the smaller half."""
-    half = torch.zeros_like(masks)
-    for row, mask, seed in zip(half, masks, seeds, strict=True):
-        generator = torch.Generator().manual_seed(seed)
-        for c in y[mask].unique():
-            members = (mask & (y == c)).nonzero().squeeze(-1)
-            row[members[torch.randperm(members.numel(), generator=generator)[: members.numel() // 2]]] = True
-    return half
+    rows = zip(masks, seeds, strict=True)
+    return torch.stack([some_of_each(mask, y, torch.bincount(y[mask]) // 2, seed) for mask, seed in rows])
+
+
+def some_of_each(mask: Tensor, y: Tensor, counts: Tensor, seed: int) -> Tensor:
+    """So many nodes of each class as counts [C] say, drawn from those under a mask [n]."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.zeros_like(mask)
+    for c in y[mask].unique():
+        members = (mask & (y == c)).nonzero().squeeze(-1)
+        drawn[members[torch.randperm(members.numel(), generator=generator)[: int(counts[c])]]] = True
+    return drawn
