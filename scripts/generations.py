@@ -23,9 +23,9 @@ from torch_geometric.data import Data
 import graphpartner as gp
 from graphpartner.cli.options import parsed
 from graphpartner.experiments.development import development
-from graphpartner.experiments.found import changes
+from graphpartner.experiments.found import as_called, changes
 from graphpartner.experiments.frequencies import estimated
-from graphpartner.experiments.judgement import Judgement, judged, ranked
+from graphpartner.experiments.judgement import RULE, Judgement, judged, ranked
 from graphpartner.graph.packed import write_atomically
 from graphpartner.train.settings import Settings
 from graphpartner.train.trainer import generations_of_teachers, pick_device
@@ -65,13 +65,12 @@ def main() -> None:
     taught = [line for line in lines if line.settings.teachers]
     nodes = int(seen.judge_mask.any(0).sum())
     best = taught[ranked([line.judges for line in taught], nodes)[0]]
-    command = " --set ".join([f"scripts/generations.py {given.graph} --hold {given.hold}", *given.set])
+    command = as_called(f"scripts/generations.py {given.graph}", given.hold, given.set)
     provenance = (
         f"{command}: best of {len(taught)} ways to teach (weights {listed(given.weights)}, prior temperatures "
         f"{listed(given.priors)}, 1 to {given.generations} generations) over {given.splits} development splits, "
         f"{given.teachers} runs each, judged on the half of the validation nodes that stopped no run "
-        f"({100 * best.judges.accuracy:.2f} %): of those within a standard error of the highest accuracy, the one with "
-        "the highest likelihood; no test label was looked at"
+        f"({100 * best.judges.accuracy:.2f} %): {RULE}"
     )
     found = {"graph": given.graph, "family": "distilled", "provenance": provenance, "saw_test": False}
     found["settings"] = changes(best.settings)

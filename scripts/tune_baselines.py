@@ -5,9 +5,8 @@
 A random search over the space below. The present preset is the first trial. Every trial is judged as those of
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew, half of the latter to stop by and half to judge by; no other label is in what
-a trial is given. The best few are judged once more
-on splits and seeds that the search has not seen, and the best of these is printed, as a preset's file has it and as
-JSON. One line of JSON a trial.
+a trial is given. The best few are judged once more on splits and seeds that the search has not seen, and the best of
+these is printed, as a preset's file has it and as JSON. One line of JSON a trial.
 """
 
 import argparse

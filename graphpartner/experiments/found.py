@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphpartner.errors import InputError
+from graphpartner.experiments.judgement import RULE
 from graphpartner.experiments.search import Found
 from graphpartner.graph.packed import write_atomically
 from graphpartner.train.settings import Settings
@@ -48,14 +49,11 @@ def write_preset(
     """
     import yaml
 
-    kept = Path(held).name if held and held.endswith(".yaml") else held  # where it lay says nothing to a reader
-    command = f"gpnn search {graph} --family {family}" + (f" --hold {kept}" if kept else "")
-    command = " --set ".join([command, *fixed])
+    command = as_called(f"gpnn search {graph} --family {family}", held, fixed)
     provenance = (
         f"{command}: best of {found.trials} configurations over {splits} {drawn}, judged on the half of the validation "
         f"nodes that stopped no run, {len(found.finalists)} finalists judged again on {2 * splits} others "
-        f"({100 * found.judged.accuracy:.2f} %): of those within a standard error of the highest accuracy, the one "
-        "with the highest likelihood; no test label was looked at"
+        f"({100 * found.judged.accuracy:.2f} %): {RULE}"
     )
     winner = found.settings.replace(epochs=Settings().epochs)
     if winner in [start.replace(epochs=Settings().epochs) for start in starts]:
@@ -79,6 +77,12 @@ def write_preset(
     file = folder / f"{graph}-{family}.yaml"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=100).encode())
     return file
+
+
+def as_called(command: str, held: str | None, fixed: Sequence[str]) -> str:
+    """A command with the preset it holds and what it fixes besides; where a file lay says nothing to a reader."""
+    kept = Path(held).name if held and held.endswith(".yaml") else held
+    return " --set ".join([command + (f" --hold {kept}" if kept else ""), *fixed])
 
 
 def changes(settings: Settings) -> dict[str, Any]:

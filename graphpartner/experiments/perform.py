@@ -65,7 +65,7 @@ def perform(batch: list[Run], graph: Graph, progress: Progress = silent) -> list
         found |= {name: float(column[members].mean()) for name, column in columns.items()}
         if run.members > 1:
             found |= {"member_accuracy": found["accuracy"]} | _ensemble(members, trained, data)
-        if run.members == 1:
+        else:
             found |= _smoothness(run, int(members), trained, graph)
         lines.append(run.identity | made | {"key": run.key, "measured": _plain(found)})
     return lines

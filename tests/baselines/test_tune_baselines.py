@@ -1,24 +1,18 @@
 """The script that looks for a baseline's settings: its spaces fit the settings, and it sees no test label."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from graphpartner.baselines.table import BASELINES, baseline_settings
-
-PATH = Path(__file__).parents[2] / "scripts" / "tune_baselines.py"
+from tests.scripts import load
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("tune_baselines", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("tune_baselines")
 
 
 def test_every_value_of_every_space_is_a_setting(script):

@@ -1,24 +1,15 @@
 """The scripts that choose presets: what they look at, and what they write."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from graphpartner.experiments.judgement import Judgement, ranked
 from graphpartner.train.presets import FOLDER, preset
+from tests.scripts import load
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 SMALL = {"hidden_channels": 16, "epochs": 12, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def call(module, monkeypatch, *words):
