@@ -1,13 +1,14 @@
 """How many generations of teachers, and how much should their opinion weigh? Judged generation by generation.
 
     python scripts/generations.py cora --hold cora/views --weights 1 2 4 --generations 6 [--set beta=1] [--splits 8]
-        [--teachers 4] [--priors 0] [--device auto] [--data ROOT] [--out DIR]
+        [--teachers 4] [--priors 0] [--groups 16] [--device auto] [--data ROOT] [--out DIR]
 
 A teacher of generation g is what a run with g generations of teachers would be, so that one line of generations answers
 for every number of them. All weights (and ways to estimate class frequencies, ``--priors``) go side by side over the
 development splits of ``gpnn search``, and are judged as there: on validation nodes that stopped no run. Each generation
 is a line of the table; beside what the judging nodes say stands what those say that stopped the runs, which flatter.
-The best is written as DIR/GRAPH-distilled.yaml, a preset with its provenance. No test label is looked at.
+The best is written as DIR/GRAPH-distilled.yaml, a preset with its provenance. With ``--groups``, a second preset has as
+many groups besides: DIR/GRAPH-distilled-groups.yaml. No test label is looked at.
 """
 
 import argparse
@@ -48,11 +49,14 @@ def main() -> None:
     parser.add_argument("--priors", nargs="+", type=float, default=[0.0], help="values of prior_temperature")
     parser.add_argument("--generations", type=int, default=4, help="judge so many of them, and none")
     parser.add_argument("--teachers", type=int, default=4, help="in every generation")
+    parser.add_argument("--groups", type=int, default=1, help="write a second preset, of so many groups")
     parser.add_argument("--splits", type=int, default=8)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", help="the folder that holds the graphs")
     parser.add_argument("--out", type=Path, default=Path("search"))
     given = parser.parse_args()
+    if given.generations < 1:
+        parser.error(f"--generations {given.generations}: must be 1 or more")
     base = gp.preset(given.hold).settings.replace(**parsed(given.set))
     # the last generation of these teachers is never taught to anyone
     base = base.replace(teachers=given.teachers, generations=given.generations + 1)
@@ -72,12 +76,20 @@ def main() -> None:
         f"{given.teachers} runs each, judged on the half of the validation nodes that stopped no run "
         f"({100 * best.judges.accuracy:.2f} %): {RULE}"
     )
-    found = {"graph": given.graph, "family": "distilled", "provenance": provenance, "saw_test": False}
-    found["settings"] = changes(best.settings)
     given.out.mkdir(parents=True, exist_ok=True)
-    file = given.out / f"{given.graph}-distilled.yaml"
+    write(given.out / f"{given.graph}-distilled.yaml", given.graph, provenance, best.settings)
+    if given.groups > 1:
+        provenance += f"; with {given.groups} groups, which this sweep did not judge"
+        file = given.out / f"{given.graph}-distilled-groups.yaml"
+        write(file, given.graph, provenance, best.settings.replace(groups=given.groups))
+
+
+def write(file: Path, graph: str, provenance: str, settings: Settings) -> None:
+    """A preset that ``scripts/collect_presets.py`` reads."""
+    found = {"graph": graph, "family": "distilled", "provenance": provenance, "saw_test": False}
+    found["settings"] = changes(settings)
     write_atomically(file, yaml.safe_dump(found, sort_keys=False, width=100).encode())
-    print(f"{file}: {best.settings.generations} generations, weight {best.settings.lambda_distill:g}")
+    print(f"{file}: {settings.generations} generations, weight {settings.lambda_distill:g}, groups {settings.groups}")
 
 
 def sweep(seen: Data, ways: list[Settings], device: torch.device) -> list[Line]:

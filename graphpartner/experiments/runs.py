@@ -12,7 +12,7 @@ from graphpartner.train.settings import PER_REPLICA
 LOOKS = ("statistics", "edge-quality")
 """Methods that only look at the graph: one run says it all."""
 
-LATER = {"generations": 1, "regression_decay": 0.0}
+LATER = {"generations": 1, "groups": 1, "regression_decay": 0.0}
 """Settings that came after the first runs were written down, and the values that leave these what they were."""
 
 REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there

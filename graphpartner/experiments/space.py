@@ -37,7 +37,7 @@ OWN: Space = {
     "dropout": Between(0.0, 0.85),
     "lambda_rt": Between(0.01, 3.0, log=True),
     "lambda_cs": Between(5e-4, 5.0, log=True),
-    "margin": Between(0.3, 100.0, log=True),  # inner products know no upper end
+    "margin": Between(0.3, 1000.0, log=True),  # inner products know no upper end
     "lr": Between(0.001, 0.2, log=True),
     "decay1": Between(1e-6, 0.05, log=True),
     "decay2": Between(1e-7, 0.05, log=True),

@@ -61,7 +61,7 @@ class Runs:
         settings: one a run.
         val_loss: the lowest validation loss of each run, [R].
         best_epoch: the epoch it was reached in, [R].
-        batches: how many runs were trained together, batch by batch.
+        batches: how many networks were trained together, batch by batch.
     """
 
     def __init__(
@@ -104,8 +104,9 @@ class Runs:
         Where the settings give a ``prior_temperature``, the estimated frequency of each class is part of them.
         """
         parts = []
-        for start in range(0, len(self), max(self.batches)):
-            part = slice(start, start + max(self.batches))
+        step = max(1, max(self.batches) // self.settings[0].groups)
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
             alpha = torch.tensor([each.alpha for each in self.settings[part]], device=self.weight1.device)
             weights = self.weight1[part], self.weight2[part]
             propagate = to_depths(self.problem.propagate, [each.num_steps for each in self.settings[part]])
@@ -131,7 +132,7 @@ class Runs:
         settings = self.settings[run]
         model = GPNN(
             self.weight1.shape[1],
-            settings.hidden_channels,
+            self.weight1.shape[2],
             self.weight2.shape[2],
             settings.num_steps,
             settings.alpha,

@@ -79,7 +79,7 @@ class Settings(Checked):
     num_negatives: int = between(5, 1, 1_000_000)
     """τ, the size of Ω."""
 
-    # Beyond the paper: views and self-distillation, off unless a preset switches them on
+    # Beyond the paper: views, self-distillation and groups, off unless a preset switches them on
     views: int = between(1, 1, 64)
     """K, the number of forward passes an epoch, each with dropout of its own."""
     drop_node: float = between(0.0, 0, 1)
@@ -94,6 +94,8 @@ class Settings(Checked):
     """How many generations of teachers there are, each taught by the one before; the last one teaches the run."""
     lambda_distill: float = between(0.0, 0, 1e6)
     """Weight of the cross-entropy to that opinion."""
+    groups: int = between(1, 1, 1024)
+    """So many networks of this width are trained apart, and answer as one network of their joint width."""
     prior_temperature: float = between(0.0, 0, 100)
     """T of the estimate of how frequent each class is, which the answers take into account; 0: they do not."""
 

@@ -14,6 +14,7 @@ from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
 from graphpartner.train import draws
 from graphpartner.train.batch import Batch
+from graphpartner.train.groups import group_seeds, side_by_side
 from graphpartner.train.in_batches import Tally, in_batches, like_batches
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import count_classes, labelled, prepare
@@ -57,7 +58,7 @@ def train(
     lessons = each[0].teachers * each[0].generations
     teacher = None
     if lessons:
-        share = lessons / (lessons + 1)
+        share = lessons / (lessons + each[0].groups)
         teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
         progress = _part(progress, share, 1)
     return _train(data, each, seeds, place, teacher, batch_size, progress)
@@ -73,21 +74,25 @@ def _train(
     progress: Progress,
 ) -> Runs:
     """One run a seed, taught by an opinion [R, n, C] where there is one."""
-    batch_size = batch_size or plan_batch(data, each[0], len(seeds), place)
+    groups = each[0].groups
+    own_seeds = [own for seed, one in zip(seeds, each, strict=True) for own in group_seeds(seed, one)]
+    batch_size = batch_size or plan_batch(data, each[0], len(own_seeds), place)
     deepest = max(each, key=lambda one: one.num_steps)
     problem = prepare(data, deepest, place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    tally = Tally(progress, len(seeds) * each[0].epochs)
+    tally = Tally(progress, len(own_seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
-        replicas = torch.arange(part.start, part.stop, device=place)
-        taught = None if teacher is None else teacher[part].to(place)
-        batch = Batch(problem, each[part], seeds[part], train_nodes.of(replicas), val_nodes.of(replicas), taught)
+        run_of = torch.arange(part.start, part.stop) // groups  # the run that each network is a group of
+        settings, there = [each[of] for of in run_of.tolist()], run_of.to(place)
+        taught = None if teacher is None else teacher[run_of].to(place)
+        batch = Batch(problem, settings, own_seeds[part], train_nodes.of(there), val_nodes.of(there), taught)
         return run(batch, tally.add)
 
-    parts = in_batches(train_part, len(seeds), batch_size, place, tally)
-    return Runs(problem, each, seeds, data.y, Trained.join(parts), [part.val_loss.numel() for part in parts])
+    parts = in_batches(train_part, len(own_seeds), batch_size, place, tally)
+    trained = side_by_side(Trained.join(parts), groups)
+    return Runs(problem, each, seeds, data.y, trained, [part.val_loss.numel() for part in parts])
 
 
 def opinion_of_teachers(
@@ -121,7 +126,7 @@ def generations_of_teachers(
     for name in ("train_mask", "val_mask"):
         if data[name].dim() == 2:
             lesson[name] = data[name].repeat_interleave(count, 0)
-    teachers = [each for each in settings for _ in range(count)]
+    teachers = [each.replace(groups=1) for each in settings for _ in range(count)]
     children = [draws.children(seed, count * generations) for seed in seeds]
     runs = None
     for generation in range(generations):
