@@ -59,7 +59,7 @@ def main() -> None:
         parser.error(f"--generations {given.generations}: must be 1 or more")
     base = gp.preset(given.hold).settings.replace(**parsed(given.set))
     # the last generation of these teachers is never taught to anyone
-    base = base.replace(teachers=given.teachers, generations=given.generations + 1)
+    base = base.replace(teachers=given.teachers, generations=given.generations + 1, groups=1)
     ways = [base.replace(lambda_distill=w, prior_temperature=T) for T in given.priors for w in given.weights]
     data, device = gp.load_dataset(given.graph, given.data), pick_device(given.device)
     seen = development(data, given.splits)

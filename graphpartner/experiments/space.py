@@ -93,8 +93,8 @@ FAMILIES: dict[str, Space] = {
 
 
 def only(family: str, settings: Settings) -> Settings:
-    """These settings without what goes beyond a family."""
-    beyond = ({**TUNED, **VIEWS, **DISTILLED}).keys() - FAMILIES[family].keys()
+    """These settings without what goes beyond a family, and without groups: they multiply the work of every trial."""
+    beyond = {*TUNED, *VIEWS, *DISTILLED, "groups"} - FAMILIES[family].keys()
     return settings.replace(**{name: getattr(Settings(), name) for name in beyond})
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from graphpartner.experiments.runs import REPLICAS_ON_GPU, batches, trainings
 from tests.experiments.toy import run
 
@@ -65,9 +67,10 @@ def test_where_the_split_goes_by_the_seed_nothing_is_shared():
     assert {training.split for training in ensemble.trainings} == {1}
 
 
-def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs():
+@pytest.mark.parametrize("name", ["generations", "groups"])
+def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs(name):
     before, without = run(0), dict(run(0).settings)
-    later = dataclasses.replace(before, settings=without | {"generations": 1})
-    other = dataclasses.replace(before, settings=without | {"generations": 2})
+    later = dataclasses.replace(before, settings=without | {name: 1})
+    other = dataclasses.replace(before, settings=without | {name: 2})
     assert later.key == before.key != other.key
-    assert other.identity["settings"]["generations"] == 2
+    assert other.identity["settings"][name] == 2

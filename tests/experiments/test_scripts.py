@@ -35,10 +35,12 @@ def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, t
         0.1,
         5,
         *sizes,
+        "--groups",
+        3,
         "--out",
         tmp_path,
     )
-    table = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    table = [line.split() for line in capsys.readouterr().out.splitlines()[1:-2]]
     assert [(row[0], row[2]) for row in table] == [("0.1", "0"), ("0.1", "1"), ("5", "1"), ("0.1", "2"), ("5", "2")]
     for logits, data in seen:
         assert logits.shape[0] == data.judge_mask.shape[0] == 4  # two runs on each of two splits
@@ -54,6 +56,11 @@ def test_every_generation_is_judged_and_the_best_becomes_a_preset(monkeypatch, t
     assert found.settings.replace(teachers=0, generations=1, lambda_distill=0.0) == preset(
         "citeseer/paper"
     ).settings.replace(**SMALL)
+    grouped = preset(str(tmp_path / "citeseer-distilled-groups.yaml"))
+    assert grouped.settings == found.settings.replace(groups=3)
+    assert grouped.provenance == found.provenance + "; with 3 groups, which this sweep did not judge"
+    with pytest.raises(SystemExit):
+        call(module, monkeypatch, "citeseer", "--hold", "citeseer/paper", "--generations", 0)
 
 
 @pytest.mark.parametrize(("epochs", "wins"), [(30, True), (1, False)])

@@ -194,3 +194,4 @@ def test_a_family_takes_from_a_start_only_what_is_its_own():
     assert only("tuned", start) == Settings(alpha=0.3, prior_temperature=0.5)
     assert only("views", start) == start.replace(teachers=0)
     assert only("distilled", start) == start
+    assert only("distilled", start.replace(groups=4)) == start

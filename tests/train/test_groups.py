@@ -5,7 +5,6 @@ import torch
 from torch.testing import assert_close
 
 import graphpartner as gp
-from graphpartner.experiments.runs import Run
 from graphpartner.graph.splits import per_class_splits
 from graphpartner.train import draws
 from graphpartner.train.groups import group_seeds
@@ -81,13 +80,3 @@ def test_no_group_has_the_seed_of_a_teacher():
     assert seeds[0] == 7
     assert len({*seeds, *draws.children(7, 12)}) == 16 + 12
     assert group_seeds(7, Settings()) == [7]
-
-
-def test_runs_without_groups_keep_the_key_they_had_before_there_were_any():
-    def key(**changes):
-        settings = Settings().replace(**changes).asdict()
-        return Run("gpnn", "cora", settings, 0, "cpu", "0.1.0").key
-
-    before = {name: value for name, value in Settings().asdict().items() if name != "groups"}
-    assert key() == Run("gpnn", "cora", before, 0, "cpu", "0.1.0").key
-    assert key(groups=2) != key()
