@@ -23,9 +23,12 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
     """
     jobs = list(jobs)
     cores = torch.get_num_threads()
-    if len(jobs) == 1 or cores == 1:
+    if cores == 1:
+        with one_core():  # compiled loops have threads of their own, and would use all cores there are
+            return [work(job) for job in jobs]
+    if len(jobs) == 1:
         return [work(job) for job in jobs]
-    pool = ThreadPoolExecutor(cores, initializer=_stay_on_one_core)
+    pool = ThreadPoolExecutor(cores, initializer=_use_cores, initargs=(1, 1))
     try:
         return list(pool.map(work, jobs))
     except BaseException:
@@ -39,19 +42,21 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
 @contextmanager
 def one_core() -> Iterator[None]:
     """For many small operations in a row: on two busy cores each would wait for the slower of its threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    before = _use_cores(1, 1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _use_cores(*before)
 
 
-def _stay_on_one_core() -> None:
-    """Keep this thread to one core: both settings are the thread's own."""
-    torch.set_num_threads(1)
+def _use_cores(torch_threads: int, numba_threads: int) -> tuple[int, int]:
+    """How many cores this thread uses, in PyTorch and in compiled loops; gives back what it was before."""
+    before, compiled = torch.get_num_threads(), numba_threads
+    torch.set_num_threads(torch_threads)
     try:
         import numba
     except ImportError:
-        return
-    numba.set_num_threads(1)
+        return before, compiled
+    compiled = numba.get_num_threads()
+    numba.set_num_threads(numba_threads)
+    return before, compiled

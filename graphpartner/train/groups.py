@@ -18,7 +18,7 @@ def group_seeds(seed: int, settings: Settings) -> list[int]:
     return [seed, *draws.children(seed, lessons + settings.groups - 1)[lessons:]]
 
 
-def side_by_side(trained: Trained, groups: int) -> Trained:
+def as_one_network(trained: Trained, groups: int) -> Trained:
     """R networks of R · G: every G of them as one.
 
     The validation loss is the mean of its groups', which its own does not exceed, since cross-entropy is convex in

@@ -14,7 +14,7 @@ from graphpartner.graph.checks import check_graph
 from graphpartner.progress import Progress, silent
 from graphpartner.train import draws
 from graphpartner.train.batch import Batch
-from graphpartner.train.groups import group_seeds, side_by_side
+from graphpartner.train.groups import as_one_network, group_seeds
 from graphpartner.train.in_batches import Tally, in_batches, like_batches
 from graphpartner.train.presets import Preset
 from graphpartner.train.problem import count_classes, labelled, prepare
@@ -91,7 +91,7 @@ def _train(
         return run(batch, tally.add)
 
     parts = in_batches(train_part, len(own_seeds), batch_size, place, tally)
-    trained = side_by_side(Trained.join(parts), groups)
+    trained = as_one_network(Trained.join(parts), groups)
     return Runs(problem, each, seeds, data.y, trained, [part.val_loss.numel() for part in parts])
 
 

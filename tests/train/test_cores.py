@@ -1,6 +1,7 @@
 import threading
 import time
 
+import numba
 import pytest
 import torch
 
@@ -24,9 +25,10 @@ def test_order_is_kept(threads: int) -> None:
 
 
 def test_small_work_stays_on_one_core(threads: int) -> None:
+    compiled = numba.get_num_threads()
     with one_core():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == threads
+        assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (threads, compiled)
     with pytest.raises(ValueError, match="wrong"), one_core():
         raise ValueError("wrong")
     assert torch.get_num_threads() == threads
@@ -47,9 +49,10 @@ def test_exceptions_come_out(threads: int) -> None:
 
 
 def test_each_job_has_one_core_and_the_caller_keeps_its_own(threads: int) -> None:
-    inside = side_by_side(lambda job: torch.get_num_threads(), range(4))
-    assert inside == [1] * 4
-    assert torch.get_num_threads() == threads
+    compiled = numba.get_num_threads()
+    inside = side_by_side(lambda job: (torch.get_num_threads(), numba.get_num_threads()), range(4))
+    assert inside == [(1, 1)] * 4
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (threads, compiled)
 
 
 def test_jobs_run_at_the_same_time() -> None:
