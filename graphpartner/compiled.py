@@ -19,4 +19,21 @@ def compiled(module: str, device: str) -> Any | None:
     compiler = COMPILERS.get(device)
     if compiler is None or not find_spec(compiler) or not find_spec(f"{module}_{compiler}"):
         return None
+    if compiler == "numba":
+        _keep_threads()
     return import_module(f"{module}_{compiler}")
+
+
+@cache
+def _keep_threads() -> None:
+    """Let compiled loops use as many threads as PyTorch, and PyTorch as many as it was told.
+
+    Both have them from the same OpenMP, and numba sets their number for both when it starts: to all cores there are.
+    Two programs of one thread each would then get into each other's way, and take three times as long or worse.
+    """
+    import numba
+    import torch
+
+    threads = torch.get_num_threads()
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(threads)

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from graphpartner.compiled import HAS_NUMBA, compiled
@@ -17,3 +20,21 @@ def test_none_where_there_are_none():
     assert compiled("graphpartner.train.dropout", "meta") is None
     assert compiled("graphpartner.errors", "cpu") is None
     assert compiled("graphpartner.model.divergence", "cuda") is None  # plain torch is as fast there
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loops_and_pytorch_use_as_many_threads_as_pytorch_was_told(threads):
+    """In a process of its own: numba starts its threads once, and would set PyTorch's number too."""
+    numba = pytest.importorskip("numba")
+    code = f"""
+import numba, torch
+import graphpartner as gp
+from graphpartner.train.settings import Settings
+from tests.train.toy import toy
+torch.set_num_threads({threads})
+gp.train(toy(), Settings(epochs=2, hidden_channels=4), [0], "cpu")
+print(torch.get_num_threads(), numba.get_num_threads(), numba.threading_layer())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert found[:2] == [str(threads), str(min(threads, numba.config.NUMBA_NUM_THREADS))]
+    assert found[2]  # its threads were started
