@@ -59,7 +59,7 @@ class Runs:
     Attributes:
         seeds: one a run.
         settings: one a run.
-        val_loss: the lowest validation loss of each run, [R].
+        val_loss: the lowest validation loss of each run, [R]; of one that has groups, the mean of theirs.
         best_epoch: the epoch it was reached in, [R].
         batches: how many networks were trained together, batch by batch.
     """
