@@ -10,7 +10,7 @@ from graphpartner.experiments.cells import write_cells
 from graphpartner.experiments.reproduce import read_results
 from graphpartner.report.curves import FIGURES, draw
 from graphpartner.report.reproduction import markdown, terminal_tables
-from graphpartner.report.results_page import results_page, write_results_page, write_target
+from graphpartner.report.results_page import results_page, target_text, write_results_page, write_target
 from graphpartner.report.terminal import show
 from tests.experiments.toy import cell, curve
 
@@ -111,3 +111,16 @@ def test_no_data_no_figure(tmp_path):
 def test_the_committed_page_follows_from_the_committed_results():
     page = REPOSITORY / "docs" / "results.md"
     assert results_page(REPOSITORY / "results", page) == page.read_text()
+
+
+def test_a_remark_says_whom_it_is_about_and_is_told_where_a_method_is_behind_its_own_authors():
+    near = dataclasses.replace(
+        cell("JKNet", [71.4], "citeseer"), experiment="table1-jknet", outcome="holds", remark="one seed"
+    )
+    ours = dataclasses.replace(cell("GPNN", [86.2]), experiment="table1-gpnn", outcome="higher", remark="as it is")
+    behind = dataclasses.replace(near, elsewhere=72.5)
+    text = target_text("table1", [behind, ours])
+    assert "- JKNet on CiteSeer: one seed\n- GPNN on Cora: as it is" in text
+    for fine in (near, dataclasses.replace(near, elsewhere=72.3)):
+        assert "one seed" not in target_text("table1", [fine, ours])
+    assert "- CiteSeer: one seed" in target_text("table1", [behind])
