@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import torch
+
 COMPILERS = {"cpu": "numba", "cuda": "triton"}
 HAS_NUMBA = find_spec("numba") is not None
 
@@ -28,12 +30,23 @@ def compiled(module: str, device: str) -> Any | None:
 def _keep_threads() -> None:
     """Let compiled loops use as many threads as PyTorch, and PyTorch as many as it was told.
 
-    Both have them from the same OpenMP, and numba sets their number for both when it starts: to all cores there are.
-    Two programs of one thread each would then get into each other's way, and take three times as long or worse.
+    Two programs of one thread each would else get into each other's way, and take three times as long or worse.
     """
-    import numba
-    import torch
-
     threads = torch.get_num_threads()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    torch.set_num_threads(threads)
+    use_threads(threads, threads)
+
+
+def use_threads(torch_threads: int, loop_threads: int) -> tuple[int, int]:
+    """How many threads PyTorch and compiled loops use, as told in this thread; gives back what it was before.
+
+    Both have them from the same OpenMP, and numba, when it starts, sets their number for both, to all cores there are:
+    so PyTorch's number is read first and set last.
+    """
+    before = torch.get_num_threads(), loop_threads
+    if HAS_NUMBA:
+        import numba
+
+        before = before[0], numba.get_num_threads()
+        numba.set_num_threads(min(loop_threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(torch_threads)
+    return before

@@ -38,3 +38,18 @@ print(torch.get_num_threads(), numba.get_num_threads(), numba.threading_layer())
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert found[:2] == [str(threads), str(min(threads, numba.config.NUMBA_NUM_THREADS))]
     assert found[2]  # its threads were started
+
+
+def test_threads_are_kept_also_where_numba_starts_among_them():
+    """In a process of its own: no loop has run there yet."""
+    pytest.importorskip("numba")
+    code = """
+import torch
+from graphpartner.train.cores import one_core, side_by_side
+torch.set_num_threads(3)
+with one_core():
+    inside = torch.get_num_threads()
+print(inside, torch.get_num_threads(), *side_by_side(lambda job: torch.get_num_threads(), range(2)))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert found == ["1", "3", "1", "1"]

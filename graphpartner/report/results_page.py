@@ -100,7 +100,7 @@ def target_text(target: str, cells: Sequence[Cell]) -> str:
 
 
 def _behind_elsewhere(cell: Cell) -> bool:
-    """Whether it is near what the paper prints, but not near what the method's own authors do."""
+    """Whether it is more than a point below what the method's own authors print."""
     return cell.mean is not None and cell.elsewhere is not None and cell.mean < cell.elsewhere - NEAR
 
 

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 import torch
 
+from graphpartner.compiled import use_threads
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -28,7 +30,7 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
             return [work(job) for job in jobs]
     if len(jobs) == 1:
         return [work(job) for job in jobs]
-    pool = ThreadPoolExecutor(cores, initializer=_use_cores, initargs=(1, 1))
+    pool = ThreadPoolExecutor(cores, initializer=use_threads, initargs=(1, 1))
     try:
         return list(pool.map(work, jobs))
     except BaseException:
@@ -42,21 +44,8 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
 @contextmanager
 def one_core() -> Iterator[None]:
     """For many small operations in a row: on two busy cores each would wait for the slower of its threads."""
-    before = _use_cores(1, 1)
+    before = use_threads(1, 1)
     try:
         yield
     finally:
-        _use_cores(*before)
-
-
-def _use_cores(torch_threads: int, numba_threads: int) -> tuple[int, int]:
-    """How many cores this thread uses, in PyTorch and in compiled loops; gives back what it was before."""
-    before, compiled = torch.get_num_threads(), numba_threads
-    torch.set_num_threads(torch_threads)
-    try:
-        import numba
-    except ImportError:
-        return before, compiled
-    compiled = numba.get_num_threads()
-    numba.set_num_threads(numba_threads)
-    return before, compiled
+        use_threads(*before)
