@@ -17,17 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import yaml
 from torch import Tensor
 from torch_geometric.data import Data
 
 import graphpartner as gp
 from graphpartner.cli.options import parsed
 from graphpartner.experiments.development import development
-from graphpartner.experiments.found import as_called, changes
-from graphpartner.experiments.frequencies import estimated
+from graphpartner.experiments.found import as_called, write_found
+from graphpartner.experiments.frequencies import class_weights
 from graphpartner.experiments.judgement import RULE, Judgement, judged, ranked
-from graphpartner.graph.packed import write_atomically
 from graphpartner.train.settings import Settings
 from graphpartner.train.trainer import generations_of_teachers, pick_device
 
@@ -61,10 +59,9 @@ def main() -> None:
     # the last generation of these teachers is never taught to anyone
     base = base.replace(teachers=given.teachers, generations=given.generations + 1, groups=1)
     ways = [base.replace(lambda_distill=w, prior_temperature=T) for T in given.priors for w in given.weights]
-    data, device = gp.load_dataset(given.graph, given.data), pick_device(given.device)
-    seen = development(data, given.splits)
-    if data.get("train_mask") is None:  # as in a search
-        seen.class_weights = estimated(seen, gp.preset(f"{given.graph}/tuned").settings, device)
+    device = pick_device(given.device)
+    seen = development(gp.load_dataset(given.graph, given.data), given.splits)
+    seen.class_weights = class_weights(seen, gp.preset(f"{given.graph}/tuned").settings, device)
     lines = sweep(seen, ways, device)
     taught = [line for line in lines if line.settings.teachers]
     nodes = int(seen.judge_mask.any(0).sum())
@@ -86,9 +83,7 @@ def main() -> None:
 
 def write(file: Path, graph: str, provenance: str, settings: Settings) -> None:
     """A preset that ``scripts/collect_presets.py`` reads."""
-    found = {"graph": graph, "family": "distilled", "provenance": provenance, "saw_test": False}
-    found["settings"] = changes(settings)
-    write_atomically(file, yaml.safe_dump(found, sort_keys=False, width=100).encode())
+    write_found(file, graph, "distilled", provenance, settings)
     print(f"{file}: {settings.generations} generations, weight {settings.lambda_distill:g}, groups {settings.groups}")
 
 

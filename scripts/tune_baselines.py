@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 import graphpartner as gp
 from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
 from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import estimated
+from graphpartner.experiments.frequencies import class_weights
 from graphpartner.experiments.judgement import Judgement, judged, ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
@@ -100,16 +100,13 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to")
     given = parser.parse_args()
     data = gp.load_dataset(given.graph, root=given.data)
-    frequencies = None
-    if data.get("train_mask") is None:  # as in a search of ours
-        settings = gp.preset(f"{given.graph}/tuned").settings
-        frequencies = estimated(development(data, given.splits), settings, given.device)
+    ours = gp.preset(f"{given.graph}/tuned").settings
+    weights = class_weights(development(data, given.splits), ours, given.device)
     begun = time.monotonic()
 
     def splits_of(first: int, count: int) -> tuple[Data, range]:
         seen = development(data, count, first)
-        if frequencies is not None:
-            seen.class_weights = frequencies
+        seen.class_weights = weights
         return seen, range(first, first + count)
 
     def judge(changes: dict[str, Any], stage: str, seen: Data, seeds: range) -> Judgement:

@@ -23,7 +23,8 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     validation. So a search is judged on the split that counts, but not on that alone. Where the graph has no public
     split, split s is the random split of seed s, of which the training and validation nodes are kept. Of the validation
     nodes, one half of every class is left in ``val_mask`` and the other is ``judge_mask``. Labels outside of all these
-    masks are set to −1, so that nothing that is given this graph can look at them.
+    masks are set to −1, so that nothing that is given this graph can look at them. ``by_class`` says whether the
+    validation nodes were drawn class by class, as many of each.
 
     Args:
         data: a graph as loaded.
@@ -32,7 +33,8 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     """
     seeds = range(first, first + splits)
     seen = copy.copy(data)
-    split = per_class_splits(data.y, seeds) if data.get("train_mask") is None else resplit(data, seeds)
+    seen.by_class = data.get("train_mask") is None
+    split = per_class_splits(data.y, seeds) if seen.by_class else resplit(data, seeds)
     seen.train_mask = split.train_mask
     seen.judge_mask = halves(split.val_mask, data.y, seeds)
     seen.val_mask = split.val_mask & ~seen.judge_mask

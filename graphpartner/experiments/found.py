@@ -47,8 +47,6 @@ def write_preset(
     Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere, and what was
     ``fixed`` by --set.
     """
-    import yaml
-
     command = as_called(f"gpnn search {graph} --family {family}", held, fixed)
     provenance = (
         f"{command}: best of {found.trials} configurations over {splits} {drawn}, judged on the half of the validation "
@@ -58,25 +56,29 @@ def write_preset(
     winner = found.settings.replace(epochs=Settings().epochs)
     if winner in [start.replace(epochs=Settings().epochs) for start in starts]:
         provenance += "; the winner is one of the settings it began at"
-    content = {
-        "graph": graph,
-        "family": family,
-        "provenance": provenance,
-        "saw_test": False,
-        "settings": changes(winner),
-        "finalists": [
-            {
-                "search": round(before, 4),
-                "accuracy": round(100 * after.accuracy, 3),
-                "surprise": round(after.surprise, 4),
-                "settings": changes(settings),
-            }
-            for settings, before, after in found.finalists
-        ],
-    }
+    finalists = [
+        {
+            "search": round(before, 4),
+            "accuracy": round(100 * after.accuracy, 3),
+            "surprise": round(after.surprise, 4),
+            "settings": changes(settings),
+        }
+        for settings, before, after in found.finalists
+    ]
     file = folder / f"{graph}-{family}.yaml"
-    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=100).encode())
+    write_found(file, graph, family, provenance, winner, finalists)
     return file
+
+
+def write_found(
+    file: Path, graph: str, family: str, provenance: str, settings: Settings, finalists: Sequence[dict[str, Any]] = ()
+) -> None:
+    """A preset that no test label had a part in, as :func:`graphpartner.preset` reads it from a file."""
+    import yaml
+
+    content = {"graph": graph, "family": family, "provenance": provenance, "saw_test": False}
+    content |= {"settings": changes(settings)} | ({"finalists": list(finalists)} if finalists else {})
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=100).encode())
 
 
 def as_called(command: str, held: str | None, fixed: Sequence[str]) -> str:

@@ -35,6 +35,11 @@ def class_frequencies(runs: Runs, seen: Data) -> Tensor:
     return pi
 
 
-def estimated(seen: Data, settings: Settings, device: str | torch.device) -> Tensor:
-    """The frequencies [C] that a run of these settings on each development split of ``seen`` leads to."""
+def class_weights(seen: Data, settings: Settings, device: str | torch.device) -> Tensor | None:
+    """What each class shall count for, [C], where the nodes that judge were drawn class by class; otherwise None.
+
+    These are the frequencies that a run of these settings on each development split of ``seen`` leads to.
+    """
+    if not seen.by_class:
+        return None
     return class_frequencies(train(seen, settings, list(range(seen.train_mask.shape[0])), device), seen)

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from graphpartner.errors import InputError
 from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import estimated
+from graphpartner.experiments.frequencies import class_weights
 from graphpartner.experiments.judgement import Judgement, judge, ranked
 from graphpartner.experiments.space import Choice, Space
 from graphpartner.progress import Progress, silent
@@ -87,8 +87,10 @@ def search(
     plan = {"splits": splits, "judges": "nodes that stopped no run"}
     _go_on(study, plan | base.asdict() | {name: str(each) for name, each in space.items()})
     seen = development(data, splits)
-    if data.get("train_mask") is None:
-        seen.class_weights = _class_weights(study, seen, starts[0] if starts else base, device)
+    if "class_weights" not in study.user_attrs:  # those of a study that goes on are the ones it began with
+        weights = class_weights(seen, starts[0] if starts else base, device)
+        study.set_user_attr("class_weights", None if weights is None else weights.tolist())
+    seen.class_weights = _class_weights(study)
     group = max(1, replicas // heat(splits))
     begun = time.monotonic()
     waiting = [] if finished(study) else list(starts)
@@ -114,11 +116,9 @@ def _go_on(study: "optuna.Study", plan: dict[str, Any]) -> None:
     study.set_user_attr("plan", plan)
 
 
-def _class_weights(study: "optuna.Study", seen: Data, settings: Settings, device: str | torch.device) -> torch.Tensor:
-    """Estimated class frequencies [C]; those of a study that goes on are the ones it began with."""
-    if "class_weights" not in study.user_attrs:
-        study.set_user_attr("class_weights", estimated(seen, settings, device).tolist())
-    return torch.tensor(study.user_attrs["class_weights"])
+def _class_weights(study: "optuna.Study") -> torch.Tensor | None:
+    known = study.user_attrs.get("class_weights")
+    return None if known is None else torch.tensor(known)
 
 
 def _race(
@@ -202,8 +202,7 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     if not best:
         raise InputError("no configuration was judged: give the search more time")
     seen = development(data, 2 * splits, first=splits)
-    if "class_weights" in study.user_attrs:
-        seen.class_weights = torch.tensor(study.user_attrs["class_weights"])
+    seen.class_weights = _class_weights(study)
     settings = [base.replace(**trial.params) for trial in best]
     judged = judge_alike(seen, settings, device)
     order = ranked(judged, int(seen.judge_mask.any(0).sum()))

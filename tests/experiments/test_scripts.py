@@ -69,7 +69,7 @@ def test_a_preset_is_replaced_by_a_better_one_alone(epochs, wins, monkeypatch, t
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     content = yaml.safe_load((FOLDER / "citeseer.yaml").read_text())
     present = {"provenance": "known", "saw_test": False, "settings": SMALL | {"epochs": 10}}
-    content["presets"] = {"paper": dict(present), "tuned": dict(present)}
+    content |= {"best": "paper", "presets": {"paper": dict(present), "tuned": dict(present)}}
     (tmp_path / "citeseer.yaml").write_text(yaml.safe_dump(content))
     new = {"graph": "citeseer", "family": "tuned", "provenance": "new", "saw_test": False, "finalists": []}
     file = tmp_path / "found" / "new.yaml"
@@ -81,6 +81,36 @@ def test_a_preset_is_replaced_by_a_better_one_alone(epochs, wins, monkeypatch, t
     assert written["presets"]["tuned"]["settings"]["epochs"] == (epochs if wins else 10)
     assert set(written["presets"]["tuned"]) == set(module.KEYS)
     assert written["best"] == ("tuned" if wins else "paper")
-    assert (written["judged_on"], written["held_out"]) == (2, True)
-    with pytest.raises(SystemExit):  # figures of other splits cannot be compared
-        call(module, monkeypatch, file, "--splits", 4, "--device", "cpu", "--new")
+    for entry in written["presets"].values():
+        assert (entry["judged_on"], entry["held_out"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "judged", "best"),
+    [
+        ([], ["paper", "tuned", "views"], "tuned"),
+        (["--new"], ["tuned", "views"], "tuned"),  # paper alone has figures of as many splits
+        (["--families", "tuned", "views"], ["tuned", "views"], "tuned"),
+        (["--families", "paper"], ["paper"], "views"),  # which cannot be compared with it: it stays
+    ],
+)
+def test_only_figures_of_the_same_splits_are_kept_and_compared(words, judged, best, monkeypatch, tmp_path):
+    module = load("collect_presets")
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(module, "judge", lambda seen, settings, device: [Judgement(settings[0].alpha, 0.7)])
+    known = {"provenance": "known", "saw_test": False, "validation": 20.0, "surprise": 0.9}
+    presets = {
+        "paper": known | {"settings": {"alpha": 0.3}, "judged_on": 2, "held_out": True},
+        "tuned": known | {"settings": {"alpha": 0.6}, "judged_on": 4, "held_out": True},
+        "views": known | {"settings": {"alpha": 0.5}, "judged_on": 2, "held_out": False},
+    }
+    content = {"published": [76.5, 0.5], "best": "views", "presets": presets}
+    (tmp_path / "citeseer.yaml").write_text(yaml.safe_dump(content))
+    call(module, monkeypatch, "--graphs", "citeseer", "--splits", 2, "--device", "cpu", *words)
+    written = yaml.safe_load((tmp_path / "citeseer.yaml").read_text())
+    assert [family for family, entry in written["presets"].items() if entry["validation"] != 20.0] == judged
+    for family in judged:
+        entry = written["presets"][family]
+        assert entry["validation"] == 100 * entry["settings"]["alpha"]
+        assert (entry["judged_on"], entry["held_out"]) == (2, True)
+    assert written["best"] == best
