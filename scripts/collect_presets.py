@@ -73,8 +73,10 @@ def collect(content: dict[str, Any], new: list[dict[str, Any]], graph: str, opti
             entry |= {"validation": round(100 * found.accuracy, 2), "surprise": round(found.surprise, 4)} | here
         print(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}", flush=True)
 
-    for family in sorted({*(options.families or presets), *(entry["family"] for entry in new)} & presets.keys()):
-        judged(presets[family], family)
+    chosen = {*(options.families or presets), *(entry["family"] for entry in new)}
+    for family, entry in presets.items():
+        if family in chosen:
+            judged(entry, family)
     for entry in new:
         judged(entry, f"{entry['family']}, new")
         presets[entry["family"]] = better([presets.get(entry["family"], entry), entry])
