@@ -81,7 +81,7 @@ def search(
         base: what the space does not name; by default the first start.
         starts: where to begin; they may seed a search, whatever they come from, and must win it like any other.
         device: as in :func:`graphpartner.train`.
-        progress: called with (trials done, trials in all).
+        progress: called with (part, whole): of the trials, or of the seconds where these run out first.
     """
     base = base or (starts[0] if starts else Settings())
     plan = {"splits": splits, "judges": "nodes that stopped no run"}
@@ -95,13 +95,20 @@ def search(
     begun = time.monotonic()
     waiting = [] if finished(study) else list(starts)
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
-        progress(done, trials)
+        progress(*_furthest(done, trials, time.monotonic() - begun, seconds))
         if begins := bool(waiting):
             study.enqueue_trial(_inside(waiting.pop(0), space))
         asked = _ask(study, space, min(group, trials - done))
         _race(study, [(trial, base.replace(**each)) for trial, each in asked], begins, seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
+
+
+def _furthest(done: int, trials: int, taken: float, seconds: float | None) -> tuple[int, int]:
+    """How far a search is that ends with its trials or with its time."""
+    if seconds is None or done / trials > taken / seconds:
+        return done, trials
+    return round(1000 * taken / seconds), 1000
 
 
 def _go_on(study: "optuna.Study", plan: dict[str, Any]) -> None:

@@ -115,6 +115,20 @@ def test_no_time_is_an_error():
         look(toy(), open_study("sqlite://", "toy"), 8, seconds=0)
 
 
+def test_it_tells_how_far_it_is_by_what_ends_it_first():
+    def told(trials, seconds):
+        reports = []
+        study = open_study("sqlite://", "toy")
+        look(toy(), study, trials, seconds=seconds, progress=lambda *report: reports.append(report))
+        return reports
+
+    assert told(16, 1e6) == [(0, 1000), (4, 16), (8, 16), (12, 16), (16, 16)]
+    by_time = told(10**9, 1)[:-1]
+    assert {whole for _, whole in by_time} == {1000}
+    assert sorted(by_time) == by_time
+    assert by_time[-1][0] > by_time[0][0]
+
+
 def test_an_address_that_is_none():
     with pytest.raises(InputError, match="--storage nonsense: cannot be opened"):
         open_study("nonsense", "toy")
