@@ -3,8 +3,13 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
+
+# How long an example takes says nothing here: the first one compiles loops, and cores are shared.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:

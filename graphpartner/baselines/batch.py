@@ -6,9 +6,9 @@ from torch import Tensor
 from graphpartner.baselines.model import Model, Output, Weights
 from graphpartner.baselines.noise import Initial, Noise, Quiet
 from graphpartner.baselines.settings import BaselineSettings
-from graphpartner.model.losses import cross_entropy
+from graphpartner.model.row_products import rows_of
 from graphpartner.train.adam import Adam
-from graphpartner.train.batch import accuracy
+from graphpartner.train.batch import loss_and_accuracy
 from graphpartner.train.problem import Labelled
 
 
@@ -67,8 +67,7 @@ class BaselineBatch:
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Validation loss and accuracy, [R] each."""
-        logits, val = self.output().logits, self.val
-        return cross_entropy(logits, val.index, val.target, val.weight), accuracy(logits, val)
+        return loss_and_accuracy(rows_of(self.output().logits, self.val.index), self.val)
 
     def keep(self, replicas: Tensor) -> None:
         """Go on with these runs alone."""

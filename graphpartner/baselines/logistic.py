@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from graphpartner.model.losses import cross_entropy
+from graphpartner.model.losses import mean_surprise
 from graphpartner.model.row_products import rows_of
 from graphpartner.train.problem import Labelled
 
@@ -67,8 +67,7 @@ def logistic_regression(
     target = val.target.expand(of_val.shape[0], of_val.shape[1])
     weight = torch.full_like(target, 1 / target.shape[-1], dtype=E.dtype) if val.weight is None else val.weight
     right = ((of_val.argmax(-1) == target[..., None]) * weight[..., None]).sum(1)  # [R, K]
-    everyone = torch.arange(target.shape[1], device=E.device)
-    loss = cross_entropy(of_val.transpose(1, 2), everyone, target[:, None], weight[:, None])
+    loss = mean_surprise(of_val.transpose(1, 2), target[:, None], weight[:, None])
     most = right.max(-1, keepdim=True).values
     best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
     each = torch.arange(replicas, device=E.device)

@@ -46,6 +46,7 @@ def forward(
     drop_hidden: Drop = _keep,
     drop_partner: Drop | None = None,
     smooth: bool = True,
+    partner_rows: Callable[[Tensor], Tensor] = _keep,
 ) -> Output:
     """Eqs. 10 to 14, for any number of replicas.
 
@@ -60,6 +61,7 @@ def forward(
         drop_partner: if given, the MLP partner sees H^(1) through this dropout instead of the graph branch's.
         smooth: whether H^(l+1) itself is needed. If not, the C columns of H^φ1 travel instead of the h columns of
             H^(1), which gives the same logits, and ``Output.smoothed`` is H^(1).
+        partner_rows: where ``propagate`` gives some rows of A_en^l H alone, H ↦ the same rows of H.
     """
     hidden = torch.relu(drop_input(X) @ weight1)  # Eq. 10
     initial = drop_hidden(hidden)
@@ -70,7 +72,7 @@ def forward(
     else:
         smoothed = initial
         gcn_logits = propagate(mlp_logits if drop_partner is None else times(initial, weight2))
-    logits = torch.lerp(gcn_logits, mlp_logits, alpha)  # Eq. 14
+    logits = torch.lerp(gcn_logits, partner_rows(mlp_logits), alpha)  # Eq. 14
     return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
 
 

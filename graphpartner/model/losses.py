@@ -26,9 +26,13 @@ def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor 
         target: their classes, of the same shape.
         weight: of the same shape, summing to 1 over m; equal weights if not given.
     """
-    rows = rows_of(logits, index)
-    target = target.expand(rows.shape[:-1])
-    surprise = -rows.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    return mean_surprise(rows_of(logits, index), target, weight)
+
+
+def mean_surprise(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    """The same of logits [..., m, C] that are those of the labelled nodes already."""
+    target = target.expand(logits.shape[:-1])
+    surprise = -logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
     return surprise.mean(-1) if weight is None else (surprise * weight).sum(-1)
 
 

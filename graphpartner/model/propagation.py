@@ -13,6 +13,7 @@ since A^l (H W) = (A^l H) W: that choice is the caller's (``smooth=False`` in :f
 any plan serves it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -23,6 +24,7 @@ from torch import Tensor
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import csr
 from graphpartner.model.node_order import PAYS_FROM, in_close_order
+from graphpartner.model.row_products import rows_of
 from graphpartner.model.sparse import SparseMatrix, fold, unfold
 from graphpartner.model.spmm import spmm_power
 
@@ -126,6 +128,19 @@ class Propagation:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.matrix.shape[0]}, num_steps={self.num_steps}, plan={self.plan.name!r})"
+
+
+def onto(propagate: Callable[[Tensor], Tensor], index: Tensor) -> Callable[[Tensor], Tensor]:
+    """The operator H ↦ (A_en^l H)[index] for H [R, n, c] and an index [m], or [R, m].
+
+    Only these rows of a dense power are multiplied, where they take no more memory than all of it.
+    """
+    if not isinstance(propagate, Propagation) or propagate.plan.name != "dense" or propagate.num_steps == 0:
+        return lambda H: rows_of(propagate(H), index)
+    if index.numel() > propagate.matrix.shape[0]:
+        return lambda H: rows_of(propagate(H), index)
+    rows = propagate.power[index]  # [m, n] or [R, m, n]
+    return lambda H: rows @ H if index.dim() > 1 else unfold(rows @ fold(H), H.shape)
 
 
 class _Blocks(torch.autograd.Function):

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from graphpartner.model.depths import to_depths
 from graphpartner.model.gpnn import Drop, Output, forward
-from graphpartner.model.losses import cross_entropy
+from graphpartner.model.losses import mean_surprise
 from graphpartner.model.objective import Objective, objective
+from graphpartner.model.propagation import onto
 from graphpartner.model.row_products import rows_of
 from graphpartner.train import draws
 from graphpartner.train.adam import Adam
@@ -78,7 +79,6 @@ class Batch:
         teacher: Tensor | None = None,
     ) -> None:
         self.problem, self.shared = problem, settings[0]
-        self._go_to([each.num_steps for each in settings])
         device = train.index.device
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
@@ -107,10 +107,12 @@ class Batch:
         self.drops_nodes = max(each.drop_node for each in settings) > 0
         self.contrasts = max(each.lambda_cs for each in settings) > 0
         self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
+        self._go_to([each.num_steps for each in settings])
 
     def _go_to(self, depths: list[int]) -> None:
         """Let each replica propagate so many steps."""
         self.depths, self.propagate = depths, to_depths(self.problem.propagate, depths)
+        self.propagate_to_val = onto(self.propagate, self.replicas.val.index)
 
     @property
     def without_contrast(self) -> Tensor | None:
@@ -190,15 +192,21 @@ class Batch:
         return forward(self.problem.X, weight1, weight2, self.propagate, alpha, smooth=self.contrasts, **drop)
 
     @torch.no_grad()
-    def logits(self) -> Tensor:
-        """[R, n, C], without dropout; only C columns travel."""
-        alpha = self.replicas.settings["alpha"][:, None, None]
-        return forward(self.problem.X, *self.weights, self.propagate, alpha, smooth=False).logits
+    def val_logits(self) -> Tensor:
+        """[R, m, C] of the validation nodes, without dropout; only C columns travel."""
+        alpha, val = self.replicas.settings["alpha"][:, None, None], self.replicas.val
+        return forward(
+            self.problem.X,
+            *self.weights,
+            self.propagate_to_val,
+            alpha,
+            smooth=False,
+            partner_rows=lambda H: rows_of(H, val.index),
+        ).logits
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Validation loss and accuracy, [R] each."""
-        logits, val = self.logits(), self.replicas.val
-        return cross_entropy(logits, val.index, val.target, val.weight), accuracy(logits, val)
+        return loss_and_accuracy(self.val_logits(), self.replicas.val)
 
     def keep(self, replicas: Tensor) -> None:
         """Go on with these replicas alone."""
@@ -212,7 +220,8 @@ def _after(second: Drop, first: Drop | None) -> Drop:
     return second if first is None else lambda H: second(first(H))
 
 
-def accuracy(logits: Tensor, nodes: Labelled) -> Tensor:
-    """Share of the labelled nodes whose class has the largest logit, [R]."""
-    right = (rows_of(logits, nodes.index).argmax(-1) == nodes.target).float()
-    return right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
+def loss_and_accuracy(logits: Tensor, nodes: Labelled) -> tuple[Tensor, Tensor]:
+    """Of logits [R, m, C] of these nodes: Eq. 15, and the share whose class has the largest one, [R] each."""
+    right = (logits.argmax(-1) == nodes.target).float()
+    accuracy = right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
+    return mean_surprise(logits, nodes.target, nodes.weight), accuracy

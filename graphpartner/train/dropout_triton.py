@@ -7,7 +7,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ENTRIES, WARPS = 32, 1  # of a sparse row fetched at once, by one warp: the fastest on an H200
+# Entries of a sparse row fetched at once, and by how many warps: the fastest on an H200
+MANY_ROWS = {"ENTRIES": 32, "num_warps": 1}
+FEW_ROWS = {"ENTRIES": 128, "num_warps": 4}  # as many as leave most of it idle with a warp each
+FEW = 7_000
 
 
 @triton.jit
@@ -141,8 +144,7 @@ def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: T
         columns,
         width,
         triton.next_power_of_2(width),
-        ENTRIES,
-        num_warps=WARPS,
+        **MANY_ROWS,
     )
     return out.transpose(0, 1)
 
@@ -157,8 +159,7 @@ def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, s
     _dropped_gradient[(columns, replicas)](
         *_parts(transpose), G, key, below, scale, out, replicas, columns, G.stride(0), G.stride(1), width,
         triton.next_power_of_2(width),
-        ENTRIES,
-        num_warps=WARPS,
+        **(FEW_ROWS if columns * replicas < FEW else MANY_ROWS),
     )  # fmt: skip
     return out
 

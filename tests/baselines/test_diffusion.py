@@ -8,7 +8,7 @@ from graphpartner.errors import InputError
 from tests.train.toy import toy
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.05, 0.2, 1.0]))
 def test_pagerank_is_the_sum_over_all_walks(seed: int, alpha: float) -> None:
     data = toy(n=15, seed=seed)

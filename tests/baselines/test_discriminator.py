@@ -14,7 +14,7 @@ from graphpartner.baselines.discriminator import (
 from graphpartner.train import draws
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 6), st.integers(1, 5))
 def test_loss_of_every_replica_equals_torch_modules(seed: int, replicas: int, n: int, width: int) -> None:
     torch.manual_seed(seed)

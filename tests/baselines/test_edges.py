@@ -46,7 +46,7 @@ def test_product_and_its_gradients(kernels, seed, groups, width):
         assert_close(found, wanted)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(1, 4), st.floats(0.1, 50))
 def test_softmax_and_its_gradient(seed, groups, size):
     edges, _ = graph_edges(seed)

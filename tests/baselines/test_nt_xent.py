@@ -21,7 +21,7 @@ def slow(first: Tensor, second: Tensor, temperature: float) -> Tensor:
     return total / (2 * n)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10_000), st.integers(1, 3), st.integers(1, 6), st.sampled_from([0.3, 0.9, 5.0]), st.integers(1, 13)
 )

@@ -69,7 +69,7 @@ def test_four_nodes_by_hand(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(graph=graphs(), k=hops, threshold=thresholds)
 def test_every_kernel_is_the_oracle(
     kernel: str, graph: tuple[np.ndarray, np.ndarray], k: int, threshold: float
@@ -79,7 +79,7 @@ def test_every_kernel_is_the_oracle(
     assert_is(result, attribute_oracle(x, edges, k, threshold))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=graphs(), k=hops, threshold=thresholds)
 def test_sparse_and_dense_rows_agree(graph: tuple[np.ndarray, np.ndarray], k: int, threshold: float) -> None:
     x, edges = torch.from_numpy(graph[0]), torch.from_numpy(graph[1])
@@ -178,7 +178,7 @@ def test_rows_receive() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graph=graphs(), top=st.integers(0, 4))
 def test_top_keeps_the_largest(kernel: str, graph: tuple[np.ndarray, np.ndarray], top: int) -> None:
     x, edges = torch.from_numpy(graph[0]), torch.from_numpy(graph[1])

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -72,7 +72,6 @@ def dense(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
 
 
 @pytest.mark.parametrize("loops", ["compiled", "plain"])
-@settings(deadline=None)
 @given(seed=SEEDS, n=SIZES, kept=SHARES, edges=SHARES, beta=st.sampled_from([0.0, 0.3, 0.9]))
 def test_the_sum_is_the_dense_one(loops: str, seed: int, n: int, kept: float, edges: float, beta: float) -> None:
     generator = torch.Generator().manual_seed(seed)

@@ -14,7 +14,7 @@ def answers(y, mistaken, random):
     return torch.multinomial(mistaken[y], 1, generator=random).squeeze(-1)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 8), min_size=3, max_size=3), st.integers(0, 1000))
 def test_frequencies_are_found_through_the_mistakes(shares, seed):
     """A fifth of each class is taken for another one; validation is balanced, the graph is not."""

@@ -36,7 +36,7 @@ def test_shares_by_class():
     assert shares[0].tolist() == pytest.approx([0.4 / 3, 0.4 / 3, 0.4 / 3, 0.6, 0, 0])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.3, 3.0))
 def test_a_temperature_is_no_merit(seed, T):
     """Logits that are all larger by a factor are as good, up to the grid of temperatures."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphpartner.fit import calibration
@@ -40,7 +40,6 @@ def test_the_right_temperature_is_found(sharpness):
     assert calibration_error(honest.max(1).values, honest.argmax(1) == y) < 0.02
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(1, 60), sharpness=st.floats(0.05, 20), seed=st.integers(0, 1000), values=st.sampled_from([2, 13, 61])
 )

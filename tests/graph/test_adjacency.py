@@ -85,7 +85,7 @@ def test_simple_edges_of_32_bits_do_not_overflow():
 
 
 @given(edge_lists())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_simple_edges_are_the_pattern_of_a_symmetric_matrix(drawn):
     edges, n = drawn
     dense = torch.zeros(n, n, dtype=torch.bool)
@@ -97,7 +97,7 @@ def test_simple_edges_are_the_pattern_of_a_symmetric_matrix(drawn):
 
 
 @given(edge_lists(), st.booleans())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_agrees_with_gcn_norm(drawn, directed):
     edges, n = drawn
     # gcn_norm counts duplicates and keeps self-loops, so it gets none.
@@ -108,7 +108,7 @@ def test_agrees_with_gcn_norm(drawn, directed):
 
 
 @given(edge_lists(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_permutation(drawn, random):
     edges, n = drawn
     order = torch.tensor(random.sample(range(n), n))
@@ -118,7 +118,7 @@ def test_permutation(drawn, random):
 
 
 @given(edge_lists())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_rows_of_the_mean_sum_to_one_or_zero(drawn):
     edges, n = drawn
     sums = neighbor_mean(edges, n, dtype=torch.float64).to_dense().sum(1)

@@ -79,7 +79,7 @@ def test_what_a_column_is():
     np.testing.assert_allclose(x[:, 2].std(), 1, rtol=1e-5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=3, max_size=30))
 def test_numbers_are_standardised(cells):
     known = np.array([cell for cell in cells if cell is not None])

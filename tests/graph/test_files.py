@@ -179,7 +179,7 @@ def tables(draw):
     return nodes.astype({"a": float, "b": float}), edges
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables(), st.sampled_from(["csv", "tsv", "parquet", "jsonl"]), st.sampled_from(["csv", "parquet", "jsonl"]))
 def test_any_table_comes_back_from_any_file(tmp_path, both, one, other):
     nodes, edges = both

@@ -17,7 +17,7 @@ from graphpartner.graph.splits import per_class_split, per_class_splits, with_sp
     val=st.integers(1, 2),
     seed=st.integers(0, 2**40),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_every_class_gets_its_share(sizes, unlabelled, train, val, seed):
     y = torch.tensor([c for c, size in enumerate(sizes) for _ in range(size)] + [-1] * unlabelled)
     split = per_class_split(y, train, val, seed)

@@ -17,7 +17,7 @@ from tests.dense import RandomProblem, assert_near, dense_forward, power, proble
 # 0 − 1 − 2 − 3, both directions
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 OUTPUTS = ("logits", "mlp_logits", "gcn_logits", "initial", "smoothed")
-both = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+both = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def module(hidden: int = 40, **arguments) -> GPNN:
@@ -64,7 +64,7 @@ def test_forward_equals_dense_for_every_replica(kernels: str, problem: RandomPro
                     assert_near(getattr(short, name)[r], getattr(slow, name), 2e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(problems(replicas=2))
 def test_where_each_dropout_acts(problem: RandomProblem) -> None:
     # any function may stand for dropout: scale X by 2, H1 by 3 for the graph branch and by 5 for the partner.

@@ -47,7 +47,7 @@ def test_cross_entropy_by_hand() -> None:
     assert loss.tolist() == pytest.approx([(LOG2 + math.log(4 / 3)) / 2, math.log(4 / 3)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(replicas=3), st.booleans(), st.booleans())
 def test_cross_entropy_equals_dense(problem: RandomProblem, own: bool, weighted: bool) -> None:
     rng, classes, labelled = problem.rng, problem.weight2.shape[2], 4
@@ -76,7 +76,7 @@ def test_rectification_by_hand() -> None:
     assert rectification_loss(gcn, mlp, 2.0).item() == pytest.approx(4 * turned / 4 / 2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(replicas=3))
 def test_rectification_equals_dense(problem: RandomProblem) -> None:
     shape = (3, problem.n, problem.weight2.shape[2])
@@ -141,7 +141,7 @@ def test_neighbor_positives_by_hand() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(replicas=3), st.sampled_from(SCORES), st.booleans(), st.booleans())
 def test_score_and_loss_equal_dense(problem: RandomProblem, score: str, own: bool, neighbors: bool) -> None:
     rng, shape = problem.rng, (3, problem.n, 4)
@@ -164,7 +164,7 @@ def test_score_and_loss_equal_dense(problem: RandomProblem, score: str, own: boo
         assert alone.item() == pytest.approx(scores[r].item(), rel=1e-12, abs=1e-14)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems(replicas=2), st.sampled_from(SCORES))
 def test_forms_of_neighbors_agree(problem: RandomProblem, score: str) -> None:
     rng, n = problem.rng, problem.n

@@ -9,7 +9,7 @@ from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(0, 4), st.sampled_from([3, 40]), st.integers(0, 10_000))
 def test_the_order_stays_inside(n, steps, columns, seed):
     """Directed and undirected, numba's loop (40 columns) and torch's (3): rows come and go as before."""

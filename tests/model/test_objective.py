@@ -26,7 +26,7 @@ def some_output() -> Output:
     return Output(logits, mlp, gcn, initial, smoothed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(replicas=2), st.sampled_from(["inner", "cosine", "softmax"]), st.booleans())
 def test_equals_dense(problem: RandomProblem, score: str, neighbors: bool) -> None:
     rng, n, classes = problem.rng, problem.n, problem.weight2.shape[2]

@@ -2,16 +2,17 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model import propagation
-from graphpartner.model.propagation import Propagation, row_blocks
+from graphpartner.model.propagation import Propagation, onto, row_blocks
 from graphpartner.model.sparse import SparseMatrix
 from tests.dense import RandomProblem, assert_near, power, problems, to_csr
 
 PLANS = ("steps", "dense", "blocks")
-both = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+both = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -39,6 +40,19 @@ def test_every_plan_equals_the_dense_power_forward_and_backward(kernels: str, pr
             for r in range(2):
                 assert_near(result[r], power(problem.A, H[r], problem.steps))
                 assert_near(given_H.grad[r], power(problem.A.T, G[r], problem.steps))
+
+
+@both
+@given(problem=problems(replicas=2), own=st.booleans(), count=st.integers(1, 9))
+def test_some_rows_equal_those_of_the_dense_power(problem: RandomProblem, own: bool, count: int) -> None:
+    H = problem.rng.standard_normal((2, problem.n, 3))
+    index = problem.rng.integers(0, problem.n, (2, count) if own else count)  # [2, m] may be more rows than the power
+    for plan in PLANS:
+        some = onto(Propagation(to_csr(problem.A), problem.steps, plan), torch.from_numpy(index))
+        result = some(torch.from_numpy(H).float())
+        for r in range(2):
+            expected = power(problem.A, H[r], problem.steps)
+            assert torch.allclose(result[r].double(), torch.from_numpy(expected[index[r] if own else index]), atol=1e-4)
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -7,7 +7,7 @@ from graphpartner.errors import InputError
 from graphpartner.model.sparse import SparseMatrix, fold, unfold
 from tests.dense import RandomProblem, assert_near, power, problems, to_csr
 
-both = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+both = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_path_of_four_nodes_by_hand(kernels: str) -> None:
@@ -75,7 +75,7 @@ def test_transpose_shape_repr_and_precision() -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rows_are_those_of_the_dense_matrix(problem: RandomProblem) -> None:
     rng = np.random.default_rng(problem.n)
     M = rng.standard_normal((problem.n, 5)) * (rng.random((problem.n, 5)) < 0.4)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from graphpartner.model.spmm import spmm_power
 from tests.dense import assert_near, power, to_csr
 
-both = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+both = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_two_steps_by_hand(kernels: str) -> None:

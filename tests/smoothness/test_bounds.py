@@ -28,7 +28,7 @@ def mixed_energy(edge_index: torch.Tensor, X: torch.Tensor, alpha: float, num_st
     return dirichlet_energy(alpha * X + (1 - alpha) * propagate(edge_index, X, num_steps), edge_index).item()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), st.floats(0, 1), st.integers(1, 9), st.booleans())
 def test_propositions_on_random_graphs(graph, alpha: float, num_steps: int, extreme: bool) -> None:
     edge_index, num_nodes, rng = graph
@@ -80,7 +80,7 @@ def test_partner_bounds_take_replicas() -> None:
         torch.testing.assert_close(getattr(bounds, name), torch.stack([getattr(one, name) for one in alone]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(graphs(), st.lists(st.integers(1, 5), min_size=2, max_size=4), st.booleans(), st.booleans())
 def test_eq_6_on_random_linear_networks(graph, widths: list[int], transposed: bool, relu: bool) -> None:
     edge_index, num_nodes, rng = graph
@@ -137,7 +137,7 @@ def test_relu_breaks_the_lower_bound_of_eq_6() -> None:
     assert bounds.energy.item() == 0.0 < bounds.lower.item()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(graphs())
 def test_replicas_of_weights(graph) -> None:
     edge_index, num_nodes, rng = graph

@@ -31,7 +31,7 @@ def test_star_of_four_nodes_by_hand() -> None:
     assert dirichlet_energy(H, STAR).item() == pytest.approx(7.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_equals_the_dense_trace(graph) -> None:
     edge_index, num_nodes, rng = graph

@@ -18,7 +18,7 @@ def test_path_of_four_nodes_by_hand() -> None:
     assert pairs.exact
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graphs())
 def test_equals_floyd_warshall(graph) -> None:
     edge_index, num_nodes, _ = graph

@@ -61,7 +61,7 @@ def test_nan_where_nothing_can_be_compared() -> None:
     assert math.isnan(mad_gap(diverged, PATH, near=1, remote=3).item())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(), st.sampled_from([(1, 2), (1, 3), (2, 4), (3, 8)]))
 def test_equals_brute_force(graph, limits: tuple[int, int]) -> None:
     edge_index, num_nodes, rng = graph

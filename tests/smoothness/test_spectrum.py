@@ -27,7 +27,7 @@ def test_by_hand() -> None:
     assert found.unknown == ()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(graphs())
 def test_equals_all_eigenvalues(graph) -> None:
     edge_index, num_nodes, _ = graph

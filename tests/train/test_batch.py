@@ -1,9 +1,13 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
+from graphpartner.model.propagation import Propagation
+from graphpartner.model.row_products import rows_of
 from graphpartner.train import draws
-from graphpartner.train.batch import Batch, accuracy
+from graphpartner.train.batch import Batch, loss_and_accuracy
 from graphpartner.train.dropout import Dropout, Rate
 from graphpartner.train.problem import Labelled, labelled, prepare
 from graphpartner.train.settings import Settings
@@ -64,25 +68,24 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
         assert [part[r].item() for part in parts] == pytest.approx(expected, rel=1e-4)
 
 
-def test_logits_are_without_dropout() -> None:
-    together = batch()
-    A, X = enhanced(toy(), BASE).numpy(), toy().x.double().numpy()
-    logits = together.logits()
-    for r, own in enumerate(SETTINGS):
-        W1, W2 = (weight[r].double().numpy() for weight in together.weights)
-        assert_near(logits[r], dense_forward(X, W1, W2, A, own.num_steps, own.alpha).logits)
-    assert torch.equal(logits, together.logits())
-    assert not logits.requires_grad
-
-
-def test_validate_equals_dense() -> None:
-    data, together = toy(), batch()
-    val_loss, val_accuracy = together.validate()
+@pytest.mark.parametrize("plan", ["steps", "dense"])
+def test_validate_equals_dense_and_is_without_dropout(plan: str) -> None:
+    data = toy()
+    problem = prepare(data, BASE, CPU)
+    problem = dataclasses.replace(problem, propagate=Propagation(problem.propagate.matrix, BASE.num_steps, plan))
+    nodes = [labelled(data[name], data.y, 3, name, CPU) for name in ("train_mask", "val_mask")]
+    together = Batch(problem, SETTINGS, SEEDS, *nodes)
+    logits, (val_loss, val_accuracy) = together.val_logits(), together.validate()
+    A, X = enhanced(data, BASE).numpy(), data.x.double().numpy()
     index = data.val_mask.nonzero().squeeze(1).numpy()
     target = data.y.numpy()[index]
-    for r, logits in enumerate(together.logits().double().numpy()):
-        assert val_loss[r].item() == pytest.approx(dense_cross_entropy(logits, index, target), rel=1e-5)
-        assert val_accuracy[r].item() == pytest.approx((logits[index].argmax(1) == target).mean())
+    for r, own in enumerate(SETTINGS):
+        W1, W2 = (weight[r].double().numpy() for weight in together.weights)
+        slow = dense_forward(X, W1, W2, A, own.num_steps, own.alpha).logits
+        assert_near(logits[r], slow[index])
+        assert val_loss[r].item() == pytest.approx(dense_cross_entropy(slow, index, target), rel=1e-5)
+        assert val_accuracy[r].item() == pytest.approx((slow[index].argmax(1) == target).mean())
+    assert not logits.requires_grad
 
 
 def test_keep_cuts_everything_down() -> None:
@@ -106,9 +109,13 @@ def test_keep_cuts_everything_down() -> None:
 def test_accuracy_by_hand() -> None:
     # guesses: replica 0 says 0 1 1 0, replica 1 says 1 1 0 0
     logits = torch.tensor([[[2.0, 1.0], [0, 1], [0, 1], [1, 0]], [[0, 1], [0, 1], [1, 0], [1, 0]]])
+
+    def accuracy(nodes: Labelled) -> list[float]:
+        return loss_and_accuracy(rows_of(logits, nodes.index), nodes)[1].tolist()
+
     one = Labelled(torch.tensor([0, 1, 3]), torch.tensor([0, 0, 0]), None)
-    assert accuracy(logits, one).tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert accuracy(one) == pytest.approx([2 / 3, 1 / 3])
     own = Labelled(torch.tensor([[0, 1], [2, 3]]), torch.tensor([[0, 0], [0, 0]]), None)
-    assert accuracy(logits, own).tolist() == [0.5, 1.0]
+    assert accuracy(own) == [0.5, 1.0]
     weighted = Labelled(own.index, own.target, torch.tensor([[0.0, 1.0], [0.5, 0.5]]))
-    assert accuracy(logits, weighted).tolist() == [0.0, 1.0]
+    assert accuracy(weighted) == [0.0, 1.0]

@@ -80,7 +80,7 @@ def test_compiled_and_plain_masks_agree_bit_for_bit(monkeypatch: pytest.MonkeyPa
         assert torch.equal(compiled, plain)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 70),
