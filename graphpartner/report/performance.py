@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphpartner.bench.scale import Point
 from graphpartner.bench.timing import Row
+from graphpartner.graph.packed import write_atomically
+from graphpartner.report.figures import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +44,9 @@ def line(measured: Row | Point) -> str:
 
 def write_page(folder: Path, page: Path) -> None:
     """Write the Markdown page from all ``bench-*.json`` files of a folder, with a plot of each beside it."""
+    import matplotlib
+
+    (page.parent / "figures").mkdir(parents=True, exist_ok=True)
     parts = [
         "# Performance",
         "Written by `gpnn bench`; every ratio is against a peer measured in the same run, and every row says whether "
@@ -56,18 +61,19 @@ def write_page(folder: Path, page: Path) -> None:
         if content["suite"] == "scale":
             joins = [point for point in content["results"] if point["curve"].startswith("join")]
             others = [point for point in content["results"] if point not in joins]
-            draw_scale(others, joins, plot)
+            with matplotlib.rc_context(STYLE):
+                draw_scale(others, joins, plot)
             parts.append(f"![time and memory over size](figures/{plot.name})")
             parts.append(_scale_table(others))
             if joins:
                 parts.append(_join_table(joins))
         else:
             rows = [Row(**row) for row in content["results"]]
-            draw_ratios(rows, plot)
+            with matplotlib.rc_context(STYLE):
+                draw_ratios(rows, plot)
             parts.append(f"![ratios and bars](figures/{plot.name})")
             parts.append(_markdown(rows))
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n\n".join(parts) + "\n")
+    write_atomically(page, ("\n\n".join(parts) + "\n").encode())
 
 
 def _markdown(rows: list[Row]) -> str:
@@ -124,12 +130,8 @@ def _join_table(points: list[dict[str, Any]]) -> str:
 
 def draw_ratios(rows: list[Row], path: Path) -> None:
     """How many times as fast as its peer each claim is, beside the least it has to be."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(10, 0.9 + 0.24 * len(rows)), layout="constrained")
+    figure = _figure(10, 0.9 + 0.24 * len(rows))
+    axes = figure.subplots()
     places = range(len(rows))
     axes.hlines(places, 1, [row.ratio for row in rows], color="0.8", linewidth=1)
     for holds, color, label in ((True, "tab:blue", "measured"), (False, "tab:red", "below its bar")):
@@ -143,18 +145,14 @@ def draw_ratios(rows: list[Row], path: Path) -> None:
     axes.set(xscale="log", xlabel="times as fast as the peer, in the same run")
     axes.grid(axis="x", alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: Path) -> None:
     """Seconds over the work to be done, beside the straight line of theory; memory over steps and replicas; joins."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
     count = 3 if joins else 2
-    figure, panels = plt.subplots(1, count, figsize=(4.5 * count, 3.6), layout="constrained")
+    figure = _figure(4.5 * count, 3.6)
+    panels = figure.subplots(1, count)
     left, right = panels[:2]
     for curve in ("nodes", "steps", "replicas"):
         own = [point for point in points if point["curve"] == curve]
@@ -180,13 +178,10 @@ def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: 
     for axes in panels:
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure: "Figure", path: Path) -> None:
-    """Write a figure, without the date, so that the same data make the same picture."""
-    import matplotlib.pyplot as plt
+def _figure(width: float, height: float) -> "Figure":
+    from matplotlib.figure import Figure
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    return Figure(figsize=(width, height), layout="constrained")

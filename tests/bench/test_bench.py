@@ -171,7 +171,11 @@ def test_page_from_results(tmp_path):
     assert "a chip, 2 threads" in text
     assert (tmp_path / "docs" / "figures" / "bench-scale.svg").stat().st_size > 1000
     assert "](figures/bench-cpu.svg)" in text
-    assert (tmp_path / "docs" / "figures" / "bench-cpu.svg").stat().st_size > 1000
+    figure = tmp_path / "docs" / "figures" / "bench-cpu.svg"
+    drawn = figure.read_bytes()
+    assert len(drawn) > 1000
+    write_page(tmp_path, tmp_path / "docs" / "performance.md")
+    assert figure.read_bytes() == drawn  # the same data, the same picture
 
 
 def test_line_names_ratio_bar_and_answer():
