@@ -135,12 +135,15 @@ def onto(propagate: Callable[[Tensor], Tensor], index: Tensor) -> Callable[[Tens
 
     Only these rows of a dense power are multiplied, where they take no more memory than all of it.
     """
-    if not isinstance(propagate, Propagation) or propagate.plan.name != "dense" or propagate.num_steps == 0:
-        return lambda H: rows_of(propagate(H), index)
-    if index.numel() > propagate.matrix.shape[0]:
-        return lambda H: rows_of(propagate(H), index)
-    rows = propagate.power[index]  # [m, n] or [R, m, n]
-    return lambda H: rows @ H if index.dim() > 1 else unfold(rows @ fold(H), H.shape)
+    if (
+        isinstance(propagate, Propagation)
+        and propagate.plan.name == "dense"
+        and propagate.num_steps > 0
+        and index.numel() <= propagate.matrix.shape[0]
+    ):
+        rows = propagate.power[index]  # [m, n] or [R, m, n]
+        return lambda H: rows @ H if index.dim() > 1 else unfold(rows @ fold(H), H.shape)
+    return lambda H: rows_of(propagate(H), index)
 
 
 class _Blocks(torch.autograd.Function):

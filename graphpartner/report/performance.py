@@ -53,27 +53,25 @@ def write_page(folder: Path, page: Path) -> None:
         "both sides give the same answer. The floor is the larger of bytes over measured bandwidth and operations over "
         "measured rate.",
     ]
-    for path in sorted(folder.glob("bench-*.json")):
-        content = json.loads(path.read_text())
-        title = SUITE_TITLES.get(content["suite"], content["suite"])
-        parts.append(f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`")
-        plot = page.parent / "figures" / f"{path.stem}.svg"
-        if content["suite"] == "scale":
-            joins = [point for point in content["results"] if point["curve"].startswith("join")]
-            others = [point for point in content["results"] if point not in joins]
-            with matplotlib.rc_context(STYLE):
-                draw_scale(others, joins, plot)
-            parts.append(f"![time and memory over size](figures/{plot.name})")
-            parts.append(_scale_table(others))
-            if joins:
-                parts.append(_join_table(joins))
-        else:
-            rows = [Row(**row) for row in content["results"]]
-            with matplotlib.rc_context(STYLE):
-                draw_ratios(rows, plot)
-            parts.append(f"![ratios and bars](figures/{plot.name})")
-            parts.append(_markdown(rows))
+    with matplotlib.rc_context(STYLE):
+        for path in sorted(folder.glob("bench-*.json")):
+            parts += _section(json.loads(path.read_text()), page.parent / "figures" / f"{path.stem}.svg")
     write_atomically(page, ("\n\n".join(parts) + "\n").encode())
+
+
+def _section(content: dict[str, Any], plot: Path) -> list[str]:
+    """What one suite measured: its title, its plot, which is drawn, and its tables."""
+    title = SUITE_TITLES.get(content["suite"], content["suite"])
+    head = f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`"
+    if content["suite"] == "scale":
+        joins = [point for point in content["results"] if point["curve"].startswith("join")]
+        others = [point for point in content["results"] if point not in joins]
+        draw_scale(others, joins, plot)
+        tables = [_scale_table(others), *([_join_table(joins)] if joins else [])]
+        return [head, f"![time and memory over size](figures/{plot.name})", *tables]
+    rows = [Row(**row) for row in content["results"]]
+    draw_ratios(rows, plot)
+    return [head, f"![ratios and bars](figures/{plot.name})", _markdown(rows)]
 
 
 def _markdown(rows: list[Row]) -> str:

@@ -9,8 +9,8 @@ from torch import Tensor
 
 # Entries of a sparse row fetched at once, and by how many warps: the fastest on an H200
 MANY_ROWS = {"ENTRIES": 32, "num_warps": 1}
-FEW_ROWS = {"ENTRIES": 128, "num_warps": 4}  # as many as leave most of it idle with a warp each
-FEW = 7_000
+FEW_ROWS = {"ENTRIES": 128, "num_warps": 4}
+FEW = 7_000  # rows of all replicas: with one warp each, fewer would leave most of the GPU idle
 
 
 @triton.jit
