@@ -122,6 +122,7 @@ def main() -> None:
                 file.write(json.dumps(line) + "\n")
         return found
 
+    present = baseline_settings(given.method, given.graph).settings
     generator = random.Random(f"{given.method} {given.graph}")
     trials: list[tuple[float, dict[str, Any]]] = []
     known = splits_of(1000, given.splits)
@@ -130,7 +131,7 @@ def main() -> None:
             break
         drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
         changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
-        if any(changes == before for _, before in trials):
+        if any(present.replace(**changes) == present.replace(**before) for _, before in trials):
             continue
         try:
             trials.append((judge(changes, "search", *known).merit, changes))
@@ -146,7 +147,7 @@ def main() -> None:
         f"tuned on validation (scripts/tune_baselines.py, {len(trials)} trials of {given.splits} development "
         f"splits{fixed}; on {2 * given.splits} other splits {100 * final[winner].accuracy:.1f})"
     ) + ("; the winner is what it began at" if changes == given.fix else "")
-    chosen = baseline_settings(given.method, given.graph).settings.replace(**changes).asdict()
+    chosen = present.replace(**changes).asdict()
     # not JSON for the file: YAML takes its 5e-05 for a word
     print(yaml.safe_dump({given.graph: {"source": source, "settings": chosen}}, sort_keys=False, width=118))
     print(json.dumps(chosen))
