@@ -6,7 +6,8 @@ A random search over the space below. The present preset is the first trial. Eve
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew, half of the latter to stop by and half to judge by; no other label is in what
 a trial is given. The best few are judged once more on splits and seeds that the search has not seen, and the best of
-these is printed, as a preset's file has it and as JSON. One line of JSON a trial.
+these is printed, as a preset's file has it and as JSON. One line of JSON a trial; what the file of ``--log``
+has already is not tried again, so that a search that was stopped goes on.
 """
 
 import argparse
@@ -86,6 +87,12 @@ SPACES: dict[str, dict[str, list[Any]]] = {
 }
 
 
+def trial_key(line: dict[str, Any]) -> str:
+    """What one line of the log is the answer to: whole settings, since a preset may change between two searches."""
+    asked = [line[name] for name in ("method", "graph", "stage", "splits", "settings")]
+    return json.dumps(asked, sort_keys=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("method", choices=BASELINES)
@@ -97,11 +104,14 @@ def main() -> None:
     parser.add_argument("--fix", type=json.loads, default={}, help='settings that every trial has, as {"layers": 4}')
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", help="the folder that holds the graphs")
-    parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to")
+    parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to, and taken from")
     given = parser.parse_args()
     data = gp.load_dataset(given.graph, root=given.data)
+    present = baseline_settings(given.method, given.graph).settings
     ours = gp.preset(f"{given.graph}/tuned").settings
     weights = class_weights(development(data, given.splits), ours, given.device)
+    known_lines = given.log.read_text().splitlines() if given.log and given.log.exists() else []
+    tried = {trial_key(line): line for line in map(json.loads, known_lines)}
     begun = time.monotonic()
 
     def splits_of(first: int, count: int) -> tuple[Data, range]:
@@ -110,10 +120,14 @@ def main() -> None:
         return seen, range(first, first + count)
 
     def judge(changes: dict[str, Any], stage: str, seen: Data, seeds: range) -> Judgement:
+        line = {"method": given.method, "graph": given.graph, "stage": stage, "splits": len(seeds), "changes": changes}
+        line["settings"] = present.replace(**changes).asdict()
+        before = tried.get(trial_key(line))
+        if before is not None:
+            return Judgement(before["validation"] / 100, before["surprise"])
         started = time.monotonic()
         runs = train_baseline(given.method, seen, seeds, given.device, changes)
         found = judged(runs.logits, seen)
-        line = {"method": given.method, "graph": given.graph, "stage": stage, "changes": changes}
         line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
         print(json.dumps(line), flush=True)
@@ -122,7 +136,6 @@ def main() -> None:
                 file.write(json.dumps(line) + "\n")
         return found
 
-    present = baseline_settings(given.method, given.graph).settings
     generator = random.Random(f"{given.method} {given.graph}")
     trials: list[tuple[float, dict[str, Any]]] = []
     known = splits_of(1000, given.splits)

@@ -54,3 +54,22 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
     assert entry["settings"] == json.loads(last)
     assert "3 trials of 2 development splits with epochs 5; on 4 other splits" in entry["source"]
     assert ("the winner is what it began at" in entry["source"]) == (best["changes"] == {"epochs": 5})
+
+
+def test_a_search_goes_on_where_its_log_ends(script, monkeypatch, tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    command = ["tune", "sgc", "citeseer", "--splits", "2", "--finalists", "1", "--device", "cpu", "--log", str(log)]
+
+    def search(*more):
+        monkeypatch.setattr(sys, "argv", [*command, "--fix", '{"epochs": 5}', *more])
+        script.main()
+        return capsys.readouterr().out.splitlines()[-1], log.read_text().splitlines()
+
+    _, first = search("--trials", "2")
+    chosen, longer = search("--trials", "3")
+    assert longer[: len(first)] == first
+    stages = [json.loads(line)["stage"] for line in longer]
+    assert stages.count("search") == 3
+    assert search("--trials", "3") == (chosen, longer)  # nothing was left to do
+    log.write_text(log.read_text().replace('"epochs": 5,', '"epochs": 6,'))  # as if the settings had been others
+    assert len(search("--trials", "3")[1]) == 2 * len(longer)
