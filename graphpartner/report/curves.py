@@ -33,7 +33,11 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
     left, right = figure.subplots(1, 2)
     left.set_yscale("log")
     for (measure, name), colour, mark in zip(
-        (("layer_energy", "Dirichlet energy"), ("layer_s_max", "$s_{max}$"), ("layer_s_min", "$s_{min}$")),
+        (
+            ("layer_energy", "Dirichlet energy"),
+            ("layer_s_max", "squared largest singular value"),
+            ("layer_s_min", "squared smallest singular value"),
+        ),
         COLOURS, MARKS, strict=False,
     ):  # fmt: skip
         own = curve(cells, "GCN", graph, measure, "layer")
@@ -43,8 +47,8 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
     bounds = "bounds of Eq. 6" if any(means(low)) else "upper bound of Eq. 6; the lower one is 0"
     left.plot(layers, _positive(means(low)), color=GREEN, linestyle=":", label=bounds)
     left.plot(layers, _positive(means(high)), color=GREEN, linestyle=":")
-    _dress(left, f"8-layer GCN on {title(graph)}", "layer", "log scale")
-    left.legend(frameon=False, fontsize=8)
+    _dress(left, f"8-layer GCN on {title(graph)}", "layer", "energy, squared singular values")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9)
     picture = next((cell.detail for cell in cells if cell.measure == "picture" and cell.detail), None)
     right.set_title("Embedding of layer 4, t-SNE")
     right.set_xticks([])

@@ -36,10 +36,11 @@ def write_target(target: str, cells: Sequence[Cell], folder: Path) -> None:
 
 
 CHOSEN = (
-    "GPNN's settings come from `gpnn search`, on validation nodes alone, unless a preset says otherwise. The rule of "
-    "the search, likelihood where accuracies are too close to tell, was settled after a comparison with test accuracy "
-    "on Cora and CiteSeer; the other graphs had no part in it."
+    "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
+    "says otherwise. The rule of the search, likelihood where accuracies are too close to tell, was settled after a "
+    "comparison with test accuracy on Cora and CiteSeer; the other graphs had no part in it."
 )
+FINDINGS, SHORTFALLS = "The paper's findings", "Where we fall short of the paper"
 PREVIEW = "A preview: few runs, few epochs, small grids, on the built-in graph alone. Nothing here is a result."
 
 
@@ -52,25 +53,26 @@ def write_results_page(folder: Path, page: Path, preview: bool = False) -> None:
 def results_page(folder: Path, page: Path, preview: bool = False) -> str:
     """The page as text; its figures are linked from where the page lies."""
     results = read_results(folder)
+    there = [target for target in TARGETS if target in results]
     found = verdicts(results)
     everything = [cell for cells in results.values() for cell in cells]
     parts = [
         "# Results",
         PREVIEW if preview else "",
-        "Written by `gpnn reproduce` from the files under `results/`; no number here is typed. Accuracies are in "
-        "percent, mean ± standard deviation over the runs counted in parentheses. † marks settings that were picked "
-        "with a look at test accuracy: such a row shows what the method can do, not what a fair selection finds.",
+        "Written by `gpnn reproduce` from the files under `results/`; no cell of a table is typed. Accuracies are in "
+        "percent, mean ± standard deviation over the runs counted in parentheses; lines in figures are means over runs, "
+        "bands one standard deviation. † marks settings that were picked with a look at test accuracy: such a row shows "
+        "what the method can do, not what a fair selection finds.",
         CHOSEN,
         _machines(everything),
         RULE,
-        "## The paper's findings",
+        " · ".join(_link(heading) for heading in (FINDINGS, SHORTFALLS, *(TITLES[target] for target in there))),
+        f"## {FINDINGS}",
         verdict_lines(found) if found else "None yet.",
-        "## Where we fall short of the paper",
+        f"## {SHORTFALLS}",
         _shortfalls(everything),
     ]
-    for target in TARGETS:
-        if target not in results:
-            continue
+    for target in there:
         parts.append(f"## {TITLES[target]}")
         parts.append(target_text(target, results[target]))
         figure = folder / f"{target}.svg"
@@ -97,6 +99,12 @@ def target_text(target: str, cells: Sequence[Cell]) -> str:
     if grouped:
         parts.append("\n".join(f"- {', '.join(about)}: {remark}" for remark, about in grouped.items()))
     return "\n\n".join(parts)
+
+
+def _link(heading: str) -> str:
+    """A link to a heading of the page, as GitHub names its place."""
+    place = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -").replace(" ", "-")
+    return f"[{heading}](#{place})"
 
 
 def _behind_elsewhere(cell: Cell) -> bool:

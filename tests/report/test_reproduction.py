@@ -63,6 +63,9 @@ def test_the_page_says_where_we_fall_short(tmp_path):
     assert "| toy | GPNN (best) | CiteSeer | 86.0 ± 0.4 | 84.20 | -1.80 | too few epochs |" in text
     assert "Measured on a machine; graphpartner 1.2." in text
     assert "](../fig4.svg)" in text
+    links = "[The paper's findings](#the-papers-findings)", "[Table 1: accuracy](#table-1-accuracy)"
+    assert all(link in text for link in links)
+    assert "(#figure-3-over-smoothing)" not in text  # which has no results here
     assert "Without the partner accuracy falls faster on cora" in text
     assert (tmp_path / "table1.md").exists()
 
