@@ -24,6 +24,7 @@ from graphpartner.fit.splits import Fold, folds, hold_out, is_few, parts
 from graphpartner.fit.training import Outcome, output
 from graphpartner.fit.tuned import Tuned
 from graphpartner.fit.tuning import Tuner
+from graphpartner.graph.checks import MASKS
 from graphpartner.progress import Progress, silent
 from graphpartner.train.trainer import pick_device
 
@@ -77,8 +78,8 @@ class Fit:
         y, test, few = self.data.y, None, is_few(self.data.y)
         checked = ""
         self.traits = self._traits(few)
-        if self.data.get("train_mask") is not None:
-            train, val, test = (self._mask(name) for name in ("train_mask", "val_mask", "test_mask"))
+        if any(self.data.get(name) is not None for name in MASKS):
+            train, val, test = self._own_split()
             split = [Fold(train, val)] if val.numel() else folds(y, train, self.seed)
             known = torch.cat([train, val])
             self._decide(
@@ -132,12 +133,15 @@ class Fit:
         }
         return model
 
-    def _mask(self, name: str) -> Tensor:
-        """The labelled nodes of one part of the file's split; none where the file has no such part."""
-        mask = self.data.get(name)
-        if mask is None:
-            return torch.empty(0, dtype=torch.int64)
-        return (mask & (self.data.y >= 0)).nonzero().squeeze(-1)
+    def _own_split(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The labelled nodes of each part of the file's split; without a train_mask all others are learned from."""
+        nobody, labelled = torch.zeros_like(self.data.y, dtype=torch.bool), self.data.y >= 0
+        train, val, test = (self.data.get(name) for name in MASKS)
+        val, test = (nobody if mask is None else mask & labelled for mask in (val, test))
+        train = labelled & ~val & ~test if train is None else train & labelled
+        if torch.unique(self.data.y[train]).numel() < 2:
+            raise InputError("train_mask: labelled nodes of at least 2 classes are needed to learn from")
+        return train.nonzero().squeeze(-1), val.nonzero().squeeze(-1), test.nonzero().squeeze(-1)
 
     def _decide(self, sentence: str) -> None:
         self.decisions.append(sentence)

@@ -140,7 +140,10 @@ def read_graph(
     if columns["label"] is not None:
         known = like.classes if like else None
         y, classes = read_labels(table, columns["label"], problems, notes, known)
-    masks = read_split(table, columns["split"], problems) if columns["split"] is not None else {}
+    masks = {}
+    if columns["split"] is not None:
+        learned_from = y if columns["label"] is not None and like is None else None
+        masks = read_split(table, columns["split"], learned_from, problems, notes)
     if encoder is None:
         encoder = fit_encoder(table, wanted, problems, notes)
     x = encoder.transform(table, problems) if encoder.columns and not problems else None

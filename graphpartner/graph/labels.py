@@ -71,18 +71,43 @@ def read_labels(
     return label, known
 
 
-def read_split(nodes: Table, column: str, problems: Problems) -> dict[str, Tensor]:
-    """The masks train_mask, val_mask and test_mask, as far as there are such nodes; an empty cell is in none."""
+def read_split(
+    nodes: Table, column: str, labels: NDArray[np.int64] | None, problems: Problems, notes: list[str]
+) -> dict[str, Tensor]:
+    """The masks train_mask, val_mask and test_mask, as far as there are such nodes; an empty cell is in none.
+
+    Where no cell says train but some say val or test, all nodes with an empty one are for training: nobody who marks
+    nodes for testing wants them learned from.
+
+    Args:
+        nodes: the node table.
+        column: its column of parts.
+        labels: of its rows, −1 for none: those for training must tell two classes apart. None for a table that nothing
+            is learned from.
+        problems: where to report.
+        notes: where to note what was decided.
+    """
     from pyarrow import compute
 
     text = compute.utf8_lower(as_text(nodes.frame[column]))
     words = np.array(text.fill_null("").to_pylist())
     meaning = np.array([SPLIT_VALUES.get(str(word), "") for word in words])
+    wrong = np.flatnonzero((meaning == "") & (words != ""))
     problems.add_rows(
         nodes.locate,
-        np.flatnonzero((meaning == "") & (words != "")).tolist(),
+        wrong.tolist(),
         lambda row: f"{str(words[row])!r} in the split column {column!r}; write train, val or test, or nothing.",
     )
+    if labels is not None and (meaning != "").any():
+        if not (meaning == "train").any():
+            meaning = np.where(meaning == "", "train", meaning)
+            notes.append(f"{nodes.name}: {column!r} says train of no node; those it says nothing of are for training.")
+        classes = np.unique(labels[(meaning == "train") & (labels >= 0)]).size
+        if classes < 2 and not wrong.size:
+            problems.add(
+                f"{nodes.name}: the nodes for training by the split column {column!r} have labels of "
+                f"{classes or 'no'} class; mark labelled nodes of 2 classes or more."
+            )
     masks = {f"{name}_mask": torch.from_numpy(meaning == name) for name in ("train", "val", "test")}
     return {name: mask for name, mask in masks.items() if bool(mask.any())}
 

@@ -152,6 +152,17 @@ def test_a_split_of_ones_own_is_kept_and_test_labels_are_not_read():
     assert second.about["scores"]["accuracy"] < 0.4
 
 
+def test_without_a_train_mask_test_nodes_are_not_learned_from():
+    data = planted(400, "within")
+    data.test_mask = torch.arange(400) % 4 == 0
+    model = fit(data)
+    assert sorted(model.learned.tolist()) == (~data.test_mask).nonzero().squeeze(1).tolist()
+    assert model.about["split"]["test"] == data.test_mask.nonzero().squeeze(1).tolist()
+    data.train_mask = torch.zeros(400, dtype=torch.bool)
+    with pytest.raises(InputError, match="train_mask: labelled nodes of at least 2 classes"):
+        fit(data)
+
+
 def test_one_class_is_refused():
     data = planted(30, "within")
     data.y[:] = 0

@@ -140,7 +140,7 @@ def test_every_object_gives_the_same_graph():
 def test_a_pyg_graph_and_its_csv(tmp_path):
     generator = np.random.default_rng(0)
     x = generator.integers(-8, 8, (12, 4)).astype(np.float32) / 4
-    y = torch.tensor([0, 1, 2] * 4)
+    y = torch.tensor([0, 1, 2, 1] * 3)
     y[5] = -1
     split = np.array(["train", "val", "test"] * 4)
     edge_index = torch.from_numpy(generator.integers(0, 12, (2, 20)))
@@ -239,14 +239,34 @@ def test_classes_in_order_and_minus_one():
 
 
 def test_a_split_column():
-    nodes = NODES.assign(part=["train", "Valid", "VALIDATION", "val", "test", None])
+    nodes = NODES.assign(part=["train", "train", "VALIDATION", "Valid", "test", None])
     own = read_graph(nodes, EDGES, label="kind", split="part")
-    assert own.data.train_mask.tolist() == [True] + [False] * 5
-    assert own.data.val_mask.tolist() == [False, True, True, True, False, False]
+    assert own.data.train_mask.tolist() == [True] * 2 + [False] * 4
+    assert own.data.val_mask.tolist() == [False, False, True, True, False, False]
     assert own.data.test_mask.tolist() == [False] * 4 + [True, False]
     assert "part" not in own.encoder.names
     own = read_graph(nodes.rename(columns={"part": "Split"}), EDGES, label="kind")
     assert own.columns["split"] == "Split"
+
+
+def test_nodes_marked_for_testing_are_not_for_training():
+    nodes = NODES.assign(part=["test", None, None, "val", None, None])
+    own = read_graph(nodes, EDGES, label="kind", split="part")
+    assert own.data.train_mask.tolist() == [False, True, True, False, True, True]
+    assert own.data.val_mask.nonzero().tolist() == [[3]]
+    assert own.data.test_mask.nonzero().tolist() == [[0]]
+    assert any("'part' says train of no node" in note for note in own.notes)
+    own = read_graph(NODES.assign(part=None), EDGES, label="kind", split="part")
+    assert own.data.get("train_mask") is None
+
+
+@pytest.mark.parametrize(
+    ("part", "classes"),
+    [(["train", None, "train", None, "train", "val"], "1"), ([None, "val", None, "val", "train", "test"], "no")],
+)
+def test_nodes_for_training_have_labels_of_two_classes(part, classes):
+    with pytest.raises(InputError, match=f"split column 'part' have labels of {classes} class; mark labelled"):
+        read_graph(NODES.assign(part=part), EDGES, label="kind", split="part")
 
 
 def test_edges_are_merged_and_loops_dropped():
