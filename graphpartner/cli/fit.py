@@ -65,7 +65,7 @@ def fit(
         found = Fit(graph.data, list(graph.classes), max(left, seconds / 2), seed, device, progress=tell)
         with _gently(found.clock.stop):
             model = found.run(graph.ids.tolist(), graph.encoder)
-    model.about["columns"] = graph.columns
+    model.about |= {"columns": graph.columns, "edge_unit": graph.unit}
     try:
         save_model(model, out, {"seed": seed, "budget": seconds, "versions": versions()})
     except OSError as error:

@@ -30,6 +30,7 @@ def read_new_nodes(model: Model, nodes: Any, edges: Any = None, progress: Progre
         classes=model.classes,
         encoder=FeatureEncoder.restore(*model.encoder),
         columns=model.about.get("columns", {}),
+        unit=model.about.get("edge_unit", 1.0),
     )
     extended = read_graph(nodes, edges, like=known, progress=progress)
     return extended, torch.from_numpy(extended.rows)

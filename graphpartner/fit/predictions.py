@@ -37,7 +37,7 @@ def prediction_table(ids: list[Any], classes: list[Any], answers: Answers, rows:
             "graph_class": pd.Series(graph, dtype=object).mask(cold),
             "graph_probability": pd.Series(graph_share).mask(cold),
             "answered_by": pd.Series(cold).map({True: "partner", False: "both"}),
-            "abstain": share < min_confidence,
+            "abstain": ~(share >= min_confidence),  # also of a probability that is no number
         }
     )
 

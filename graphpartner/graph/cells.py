@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>")
 READABLE = 0.95  # a column of which so many cells are numbers is one of numbers, and the others are mistakes
 DAY = 86_400.0 * 1e6  # in microseconds
+LARGEST = 1e18  # whose square is still a float32
 
 
 def as_text(column: Any) -> Any:
@@ -41,7 +42,7 @@ def as_text(column: Any) -> Any:
 
 
 def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
-    """The numbers of a column (NaN where there is none) and which cells should be one and are not.
+    """The numbers of a column (NaN where there is none) and which cells should be one and are not, or too large.
 
     True counts 1 and false 0, dates count in days; a comma may stand for the decimal point. None if fewer than 95 % of
     the cells are numbers, unless the column is certain to be one of numbers.
@@ -58,12 +59,12 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
         column = column.sparse.to_dense()
     if pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values, np.isinf(values)
+        return _within_reach(values)
     if not _is_text(column):
         return None
     with contextlib.suppress(pa.ArrowException, TypeError):  # it stops at the first cell that is no plain number
         values = np.asarray(_cast(pa.array(column, from_pandas=True), pa.float64()))
-        return values, np.isinf(values)
+        return _within_reach(values)
     if _most(column, _is_flag) and (flags := _flags(as_text(column))) is not None:
         return flags, np.zeros(flags.size, np.bool_)
     if not certain and not _most(column, _is_number):
@@ -73,7 +74,13 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
     said = np.asarray(text.is_valid())
     if not certain and (np.isnan(values) & said).sum() > (1 - READABLE) * said.sum():
         return None
-    bad = (np.isnan(values) & said) | np.isinf(values)
+    values, bad = _within_reach(values)
+    return values, bad | (np.isnan(values) & said)
+
+
+def _within_reach(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers that can be reckoned with, NaN for the others, and which these are."""
+    bad = np.abs(values) > LARGEST
     return np.where(bad, np.nan, values), bad
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from graphpartner.graph.cells import as_numbers
+from graphpartner.graph.cells import LARGEST, as_numbers
 from graphpartner.graph.identity import as_keys, positions, without_point_zero
 from graphpartner.graph.problems import Problems, many
 from graphpartner.graph.tables import Table
@@ -77,7 +77,7 @@ def edge_weights(edges: Table, column: str, problems: Problems) -> NDArray[np.fl
         problems.add(f"{edges.name}: column {column!r} holds other things than numbers; give weights, or none.")
         return None
     values, _ = numbers
-    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    wrong = np.flatnonzero(~(values <= LARGEST) | (values < 0))
 
     def describe(row: int) -> str:
         cell = "no weight" if _is_blank(cells.iloc[row]) else f"weight {str(cells.iloc[row])!r}"
@@ -87,18 +87,22 @@ def edge_weights(edges: Table, column: str, problems: Problems) -> NDArray[np.fl
     return None if wrong.size else values
 
 
-def merged_edges(
+def common_weight(weight: NDArray[np.float64] | None) -> float | None:
+    """What all edges weigh, if it is the same and more than 0; None otherwise."""
+    if weight is None or not weight.size or not (weight == weight[0]).all():
+        return None
+    return float(weight[0]) or None
+
+
+def merged(
     ends: Ends, weight: NDArray[np.float64] | None, num_nodes: int, name: str, notes: list[str]
-) -> tuple[Tensor, Tensor | None]:
-    """``edge_index`` with both directions of every edge, sorted by target and source, and its weights, if they differ.
+) -> sparse.csr_array:
+    """The symmetric matrix [n, n] of the edges of one table: 1 for each, or their weights.
 
     Rows that name the same edge in the same direction add their weights; of the two directions the heavier one counts,
     so that a table with every edge twice means the same as one with every edge once. Weight 0 is no edge.
     """
     source, target = ends
-    if weight is not None and weight.size and (weight == weight[0]).all() and weight[0] > 0:
-        notes.append(f"{name}: all edges weigh the same; read as unweighted.")
-        weight = None
     loops = source == target
     if loops.any():
         notes.append(f"{name}: {many(int(loops.sum()), 'edge')} from a node to itself dropped.")
@@ -108,13 +112,24 @@ def merged_edges(
     value = np.ones(int(keep.sum()), np.float32) if weight is None else weight[keep]
     A = sparse.coo_array((value, (target[keep], source[keep])), shape=(num_nodes, num_nodes)).tocsr()
     A = A.maximum(A.T).tocsr()
-    A.sort_indices()
+    if weight is None:
+        A.data[:] = 1
     duplicates = int(keep.sum()) - A.nnz // 2
     if duplicates:
         notes.append(f"{name}: {many(duplicates, 'row')} merged: the same edge again, in either direction.")
-    row = np.repeat(np.arange(num_nodes), np.diff(A.indptr))
+    return A
+
+
+def as_edges(A: sparse.csr_array) -> tuple[Tensor, Tensor | None]:
+    """``edge_index`` with both directions of every edge, sorted by target and source, and its weights, if they differ.
+
+    Args:
+        A: a symmetric matrix; (i, j) is the weight of the edge j → i.
+    """
+    A.sort_indices()
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     edge_index = torch.from_numpy(np.stack([A.indices.astype(np.int64), row]))
-    return edge_index, None if weight is None else torch.from_numpy(A.data.astype(np.float32))
+    return edge_index, None if (A.data == 1).all() else torch.from_numpy(A.data.astype(np.float32))
 
 
 def _is_blank(cell: Any) -> bool:

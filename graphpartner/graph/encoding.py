@@ -9,6 +9,7 @@
 Everything is sparse where that pays, dense otherwise. ``asdict`` and ``arrays`` are plain JSON and plain arrays.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import to_torch
-from graphpartner.graph.cells import as_numbers, as_text
+from graphpartner.graph.cells import LARGEST, as_numbers, as_text
 from graphpartner.graph.problems import Problems, quoted
 from graphpartner.graph.structure import Structure
 from graphpartner.graph.tables import Table
@@ -78,23 +79,27 @@ class ColumnCode:
         filled = np.where(gap, self.mean, values)
         if self.kind == "number":
             filled = (filled - self.mean) / self.scale
+            report_numbers(table, self.name, ~bad & (np.abs(filled) > LARGEST), problems)
         parts = [filled, gap] if self.gaps else [filled]
         return np.stack(parts, axis=1).astype(np.float32)
 
 
 def report_numbers(table: Table, column: str, bad: NDArray[np.bool_], problems: Problems) -> None:
-    """Report the cells of a column of numbers that are none."""
+    """Report the cells of a column of numbers that are none, or that are too large to reckon with."""
     if not bad.any():
         return
     cells = table.frame[column]
-    problems.add_rows(
-        table.locate,
-        np.flatnonzero(bad).tolist(),
-        lambda row: (
-            f"{str(cells.iloc[row])!r} in column {column!r} is no finite number, as the others are; "
-            "correct it, or leave the cell empty."
-        ),
-    )
+
+    def describe(row: int) -> str:
+        cell = str(cells.iloc[row])
+        try:
+            too_large = math.isfinite(float(cell))
+        except ValueError:
+            too_large = False
+        why = "is far larger than can be reckoned with" if too_large else "is no finite number, as the others are"
+        return f"{cell!r} in column {column!r} {why}; correct it, or leave the cell empty."
+
+    problems.add_rows(table.locate, np.flatnonzero(bad).tolist(), describe)
 
 
 @dataclass(frozen=True)

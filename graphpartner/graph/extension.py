@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import to_scipy, to_torch
-from graphpartner.graph.edges import Ends, merged_edges
 from graphpartner.graph.identity import as_keys, positions
 
 
@@ -37,21 +37,20 @@ def all_ids(old: NDArray, ids: NDArray, rows: NDArray[np.int64]) -> NDArray:
     return np.concatenate([old, new])
 
 
-def all_edges(
-    old: Data | None, ends: Ends, weight: NDArray[np.float64] | None, num_nodes: int, name: str, notes: list[str]
-) -> tuple[Tensor, Tensor | None]:
-    """Old edges and new ones, merged; where only one of the two has weights, an edge of the other weighs 1."""
-    if old is None:
-        return merged_edges(ends, weight, num_nodes, name, notes)
+def with_edges(old: Data, new: sparse.csr_array, new_weights: bool) -> sparse.csr_array:
+    """The edges of the graph as it was, and new ones among all nodes, a symmetric matrix [n, n] as they are.
+
+    An edge that is in both weighs what the new table says, if it has weights, else what it weighed before; so to read
+    edges again that a graph has changes nothing.
+    """
     source, target = old.edge_index.cpu().numpy()
-    once = source < target
-    old_weight = old.get("edge_weight")
-    if old_weight is not None or weight is not None:
-        before = np.ones(source.size) if old_weight is None else old_weight.cpu().numpy().astype(np.float64)
-        now = np.ones(ends[0].size) if weight is None else weight
-        weight = np.concatenate([before[once], now])
-    both = (np.concatenate([source[once], ends[0]]), np.concatenate([target[once], ends[1]]))
-    return merged_edges(both, weight, num_nodes, name, notes)
+    weight = old.get("edge_weight")
+    value = np.ones(source.size) if weight is None else weight.cpu().numpy()
+    before = sparse.coo_array((value, (target, source)), shape=new.shape).tocsr()
+    first, second = (new, before) if new_weights else (before, new)
+    rest = (second - second.multiply(first.astype(bool))).tocsr()
+    rest.eliminate_zeros()
+    return (first + rest).tocsr()
 
 
 def replaced(old: Tensor, new: Tensor, rows: NDArray[np.int64]) -> Tensor:
@@ -60,8 +59,6 @@ def replaced(old: Tensor, new: Tensor, rows: NDArray[np.int64]) -> Tensor:
     take[rows] = old.shape[0] + np.arange(rows.size)
     if old.layout == torch.strided:
         return torch.cat([old, new])[torch.from_numpy(take)]
-    from scipy import sparse
-
     return to_torch(sparse.vstack([to_scipy(old), to_scipy(new)], format="csr")[take])
 
 

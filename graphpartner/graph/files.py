@@ -23,9 +23,9 @@ from graphpartner.graph.columns import (
     split_column,
     weight_column,
 )
-from graphpartner.graph.edges import Ends, edge_ends, edge_weights
+from graphpartner.graph.edges import Ends, as_edges, common_weight, edge_ends, edge_weights, merged
 from graphpartner.graph.encoding import FeatureEncoder
-from graphpartner.graph.extension import all_edges, all_ids, merge_ids, placed, replaced
+from graphpartner.graph.extension import all_ids, merge_ids, placed, replaced, with_edges
 from graphpartner.graph.fitting import fit_encoder
 from graphpartner.graph.identity import node_ids
 from graphpartner.graph.in_memory import Given, gather
@@ -51,6 +51,7 @@ class OwnGraph:
         notes: what was decided and why, a sentence each.
         columns: which column was taken for id, label, split, source, target and weight.
         rows: for every row of the node table the node it is; 0 … n − 1 unless a graph was extended.
+        unit: what an edge weighs that counts as 1: other than 1 where all edges of the first table weighed the same.
     """
 
     ids: NDArray
@@ -60,6 +61,7 @@ class OwnGraph:
     notes: list[str] = field(default_factory=list)
     columns: dict[str, str | None] = field(default_factory=dict)
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    unit: float = 1.0
 
 
 def read_graph(
@@ -149,7 +151,14 @@ def read_graph(
     x = encoder.transform(table, problems) if encoder.columns and not problems else None
     problems.stop_if_any()
 
-    edge_index, edge_weight = all_edges(like.data if like else None, ends, weights, n, given.edge_name, notes)
+    unit = like.unit if like else common_weight(weights) or 1.0
+    if like is None and common_weight(weights) is not None:
+        notes.append(f"{given.edge_name}: all edges weigh the same; read as unweighted.")
+        weights = None
+    elif weights is not None:
+        weights = weights / unit
+    A = merged(ends, weights, n, given.edge_name, notes)
+    edge_index, edge_weight = as_edges(A if like is None else with_edges(like.data, A, weights is not None))
     if not encoder.columns and encoder.structure is None:
         encoder = FeatureEncoder(structure=Structure.fit(edge_index, n))
         notes.append(f"{table.name}: no feature columns; features are degrees and the place of a node in the graph.")
@@ -168,7 +177,7 @@ def read_graph(
             now = masks.get(name, torch.zeros(len(table), dtype=torch.bool)).numpy()
             data[name] = placed(before, now, rows, n, False)
     _note_gaps(table, encoder, edge_index, n, notes)
-    return OwnGraph(all_ids(old, ids, rows), data, classes, encoder, notes, columns, rows)
+    return OwnGraph(all_ids(old, ids, rows), data, classes, encoder, notes, columns, rows, unit)
 
 
 def _columns(

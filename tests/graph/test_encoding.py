@@ -172,3 +172,14 @@ def test_a_few_cells_that_are_no_numbers_are_mistakes():
     for row in range(0, 100, 5):
         cells[row] = "unknown" if row % 2 else "none"
     assert kinds(fit(a=cells, b=np.arange(100))[0])["b"] == "number"
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_numbers_that_no_feature_can_hold_are_refused(kind):
+    encoder, _, _ = fit(a=list(map(kind, ["1", "2.5", "3", "4"])))
+    problems = Problems()
+    encoder.transform(table(a=list(map(kind, ["2", "1e39", "3"]))), problems)
+    with pytest.raises(InputError, match=r"row 2: '1e\+?39' in column 'a' is far larger than can be reckoned with"):
+        problems.stop_if_any()
+    with pytest.raises(InputError, match=r"row 2: '1e\+?300' in column 'a' is far larger"):
+        fit(a=list(map(kind, ["1", "1e300", "3", "4"])))

@@ -312,6 +312,33 @@ def test_a_graph_grows():
         read_graph(new.assign(kind=["z", None, None]), like=own, label="kind")
 
 
+@pytest.mark.parametrize("flip", [False, True])
+def test_edges_read_again_change_nothing(flip):
+    own = read_graph(NODES, EDGES)
+    again = EDGES.rename(columns={"source": "target", "target": "source"}) if flip else EDGES
+    more = read_graph(NODES, again, like=own)
+    assert torch.equal(more.data.edge_index, own.data.edge_index)
+    assert torch.equal(more.data.edge_weight, own.data.edge_weight)
+    more = read_graph(NODES, again.drop(columns="weight"), like=own)
+    assert torch.equal(more.data.edge_weight, own.data.edge_weight)
+    more = read_graph(NODES, again.assign(weight=4.0).head(1), like=own)  # a new weight is the new one
+    changed = dict(zip(map(tuple, more.data.edge_index.T.tolist()), more.data.edge_weight.tolist(), strict=True))
+    known = dict(zip(map(tuple, own.data.edge_index.T.tolist()), own.data.edge_weight.tolist(), strict=True))
+    assert changed == known | {(0, 1): 4.0, (1, 0): 4.0}
+
+
+def test_the_weight_that_all_edges_had_stays_the_unit():
+    own = read_graph(NODES, EDGES.assign(weight=5.0), label="kind")
+    assert own.unit == 5.0
+    new = pd.DataFrame({"id": ["new", "other"], "size": 1.0, "flag": True, "colour": "red"})
+    edges = pd.DataFrame({"source": ["new", "other"], "target": ["7", "7"], "weight": [5.0, 5.0]})
+    more = read_graph(new, edges, like=own)
+    assert "edge_weight" not in more.data
+    more = read_graph(new, edges.assign(weight=[5.0, 10.0]), like=own)
+    weights = dict(zip(map(tuple, more.data.edge_index.T.tolist()), more.data.edge_weight.tolist(), strict=True))
+    assert (weights[6, 1], weights[7, 1], weights[0, 1]) == (1.0, 2.0, 1.0)
+
+
 def test_new_nodes_need_ids_and_no_edges():
     nodes = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
     own = read_graph(nodes)
