@@ -1,6 +1,7 @@
 """The scikit-learn door: GPNN as a classifier, with or without a graph."""
 
 import os
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,8 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
+        for name, least in (("num_runs", 1), ("hops", 0)):
+            _check_count(name, getattr(self, name), least)
         known = np.array([str(each) not in ("-1", "-1.0") for each in y])
         self.classes_, codes = np.unique(y[known], return_inverse=True)
         if len(self.classes_) < 2:
@@ -155,10 +158,11 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _plain(self) -> dict[str, Any]:
         """The parameters as JSON can hold them."""
-        return {
-            name: value if isinstance(value, (int, float, str)) else None
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
         }
+        return {name: value if isinstance(value, (int, float, str)) else None for name, value in plain.items()}
 
     def _settings(self) -> Settings:
         alone = self.graph_ is None
@@ -202,7 +206,9 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             everyone = np.concatenate([self.graph_.rows, asked.rows[new]])
             place = {int(row): i for i, row in enumerate(everyone)}
             rows, n = np.array([place[int(row)] for row in asked.rows]), len(everyone)
-            x = torch.cat([old.x.to_dense(), _features(X).to_dense()[torch.from_numpy(new)]])
+            given = _features(X).to_dense()
+            x = torch.cat([old.x.to_dense(), given[torch.from_numpy(new)]])
+            x[torch.from_numpy(rows)] = given  # also of rows that were seen in fit: they may have changed
             edge_index, edge_weight = asked.among(everyone)
         data = Data(x=x, edge_index=edge_index, num_nodes=n)
         if edge_weight is not None:
@@ -237,7 +243,8 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier as a model folder, without pickle; :meth:`load` reads it."""
         check_is_fitted(self)
-        return save_model(self.model_, folder, {"estimator": self._plain(), "has_graph": self.graph_ is not None})
+        graph_nodes = None if self.graph_ is None else self.graph_.shape[1]
+        return save_model(self.model_, folder, {"estimator": self._plain(), "graph_nodes": graph_nodes})
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "GPNNClassifier":
@@ -249,9 +256,15 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.model_, classifier.classes_ = model, np.array(model.classes)
         classifier.n_features_in_ = int(model.data.x.shape[1])
         classifier.graph_ = None
-        if model.about["has_graph"]:
-            classifier.graph_ = NodeGraph.restored(model.data, np.array(model.ids))
+        nodes = model.about.get("graph_nodes", max(model.ids) + 1 if model.about.get("has_graph") else None)
+        if nodes is not None:
+            classifier.graph_ = NodeGraph.restored(model.data, np.array(model.ids), nodes)
         return classifier
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} = {value}: must be a whole number, {least} or more")
 
 
 def _features(X: Any) -> torch.Tensor:

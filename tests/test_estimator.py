@@ -119,3 +119,51 @@ def test_a_wrong_graph(graph, message):
     X, y, _ = planted()
     with pytest.raises(InputError, match=message):
         gp.GPNNClassifier(**QUICK).fit(X, y, graph=graph)
+
+
+def test_rows_of_the_fitted_graph_are_answered_by_the_features_they_have_now():
+    X, y, A = planted()
+    fitted = gp.GPNNClassifier(**QUICK).fit(X, y, graph=A)
+    other = X[:, ::-1].copy()
+    np.testing.assert_array_equal(fitted.predict_proba(X, graph=A), fitted.predict_proba(X, graph=gp.NodeGraph(A)))
+    assert np.abs(fitted.predict_proba(other, graph=A) - fitted.predict_proba(X, graph=A)).max() > 0.1
+    alone = sparse.csr_array((120, 120))
+    fitted = gp.GPNNClassifier(**QUICK).fit(X, y, graph=alone)
+    np.testing.assert_allclose(fitted.predict_proba(other, graph=alone), fitted.predict_proba(other), atol=1e-6)
+
+
+def test_a_loaded_classifier_knows_a_larger_graph_again(tmp_path):
+    X, y, A = planted()
+    graph, seen, new = gp.NodeGraph(A), np.arange(0, 110, 2), np.arange(1, 120, 2)
+    fitted = gp.GPNNClassifier(**QUICK).fit(X[seen], y[seen], graph=graph[seen])
+    loaded = gp.GPNNClassifier.load(fitted.save(tmp_path / "model"))
+    expected = fitted.predict_proba(X[new], graph=graph[new])
+    np.testing.assert_array_equal(loaded.predict_proba(X[new], graph=graph[new]), expected)
+    altered = A.tolil()
+    altered[seen[0], seen[1]] = altered[seen[1], seen[0]] = 3.0
+    unrelated = gp.NodeGraph(altered.tocsr())
+    assert np.abs(loaded.predict_proba(X[new], graph=unrelated[new]) - expected).max() > 0.05
+
+
+def test_parameters_from_numpy_are_kept(tmp_path):
+    X, y, A = planted()
+    chosen = gp.GPNNClassifier(**QUICK | {"num_steps": np.int64(3), "alpha": np.float64(0.3)}).fit(X, y, graph=A)
+    loaded = gp.GPNNClassifier.load(chosen.save(tmp_path / "model"))
+    assert (loaded.num_steps, loaded.alpha) == (3, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("num_runs", 0, "num_runs = 0"), ("num_runs", 1.5, "num_runs = 1.5"), ("hops", -1, "hops = -1")],
+)
+def test_counts_are_whole_numbers(name, value, message):
+    X, y, A = planted()
+    with pytest.raises(InputError, match=f"{message}: must be a whole number"):
+        gp.GPNNClassifier(**QUICK | {name: value}).fit(X, y, graph=A)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_a_graph_has_weights_that_mean_something(weight):
+    X, y, A = planted()
+    with pytest.raises(InputError, match=f"graph has an edge of weight {weight}: weights must be finite and not neg"):
+        gp.GPNNClassifier(**QUICK).fit(X, y, graph=A * weight)

@@ -29,7 +29,11 @@ class NodeGraph:
                 f"graph has shape {full.shape}: must be square, one row and column a node; in cross-validation, which "
                 "cuts matrices into rows, wrap it: graphpartner.NodeGraph(adjacency)"
             )
+        wrong = full.data[~(np.isfinite(full.data) & (full.data >= 0))]
+        if wrong.size:
+            raise InputError(f"graph has an edge of weight {wrong[0]}: weights must be finite and not negative")
         self.full = full
+        self.known: NDArray[np.int64] | None = None  # among which nodes the edges are known, None: all
         self.rows = np.arange(full.shape[0]) if rows is None else np.asarray(rows)
 
     @staticmethod
@@ -41,14 +45,15 @@ class NodeGraph:
         return made
 
     @staticmethod
-    def restored(data: Data, rows: NDArray[np.int64]) -> "NodeGraph":
-        """The graph among these rows as it was, with no other nodes."""
+    def restored(data: Data, rows: NDArray[np.int64], num_nodes: int) -> "NodeGraph":
+        """A cut of a graph of so many nodes, of which the edges among these rows alone are known."""
         weight = data.get("edge_weight")
         values = np.ones(data.edge_index.shape[1]) if weight is None else weight.numpy()
         source, target = data.edge_index.numpy()
-        size = int(rows.max()) + 1
         entries = (values, (rows[target], rows[source]))
-        return NodeGraph(sparse.coo_array(entries, shape=(size, size)), rows)
+        made = NodeGraph(sparse.coo_array(entries, shape=(num_nodes, num_nodes)), rows)
+        made.known = rows
+        return made
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,13 +69,23 @@ class NodeGraph:
         return NodeGraph(self.full, self.rows[key])
 
     def same(self, other: "NodeGraph") -> bool:
-        """Whether both are cuts of one graph: then their rows name the same nodes."""
-        return self.full.shape == other.full.shape and (self.full is other.full or (self.full != other.full).nnz == 0)
+        """Whether both are cuts of one graph, as far as the other is known: then their rows name the same nodes."""
+        if self.full.shape != other.full.shape:
+            return False
+        if other.known is not None:
+            ours, theirs = (each.among(other.known) for each in (self, other))
+            return all(
+                (one is None and two is None) or (one is not None and two is not None and torch.equal(one, two))
+                for one, two in zip(ours, theirs, strict=True)
+            )
+        return self.full is other.full or (self.full != other.full).nnz == 0
 
     def among(self, nodes: NDArray[np.int64]) -> tuple[Tensor, Tensor | None]:
         """The edges among these nodes, numbered in this order, in both directions, and their weights if they differ."""
         cut = self.full[nodes][:, nodes]
-        both = cut.maximum(cut.T).tocoo()
+        both = cut.maximum(cut.T).tocsr()
+        both.sort_indices()
+        both = both.tocoo()
         edge_index = torch.from_numpy(np.stack([both.col, both.row]).astype(np.int64))
         weight = torch.tensor(both.data, dtype=torch.float32)
         return edge_index, None if bool((weight == 1).all()) else weight
