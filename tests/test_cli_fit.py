@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +89,47 @@ def test_fit_and_predict(tmp_path):
     assert found["class"][2] == found["partner_class"][2]
 
 
+def run(monkeypatch, folder, *arguments):
+    from graphpartner.cli import main
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["gpnn", *map(str, arguments)])
+    main()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Decimal, lambda i: date.fromordinal(730_000 + i), lambda i: 2**63 * (i % 2) + i, int])
+def test_ids_of_every_type_go_all_the_way(tmp_path, monkeypatch, kind):
+    table = write(tmp_path, 90)
+    places = {name: place for place, name in enumerate(table["id"])}
+    ids = [kind(place) for place in range(90)]
+    table.assign(id=ids).to_parquet(tmp_path / "nodes.parquet")
+    edges = pd.read_csv(tmp_path / "edges.csv")
+    for end in ("source", "target"):
+        edges[end] = [str(ids[places[name]]) for name in edges[end]]
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    fit = ["nodes.parquet" if each == "nodes.csv" else each for each in FIT]
+    run(monkeypatch, tmp_path, *fit, "--budget", "1s")
+    run(monkeypatch, tmp_path, "predict", "model", "--out", "known.parquet")
+    assert list(map(str, pd.read_parquet(tmp_path / "known.parquet")["id"])) == list(map(str, ids))
+    both = table.assign(id=list(map(str, ids))).drop(columns="kind")[:2]
+    both = pd.concat([both, both.assign(id=["x", "y"])])
+    both.to_csv(tmp_path / "new.csv", index=False)
+    run(monkeypatch, tmp_path, "predict", "model", "--nodes", "new.csv", "--out", "new.parquet")
+    assert pd.read_parquet(tmp_path / "new.parquet")["id"].tolist() == [str(ids[0]), str(ids[1]), "x", "y"]
+
+
+@pytest.mark.slow
+def test_a_link_to_a_folder_stays_one(tmp_path, monkeypatch):
+    write(tmp_path, 90)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "model").symlink_to("real")
+    run(monkeypatch, tmp_path, *FIT, "--budget", "1s", "--sep", ",")
+    assert (tmp_path / "model").is_symlink()
+    assert (tmp_path / "real" / "model.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "model", "nodes.csv", "real"]
+
+
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     write(tmp_path)
@@ -108,6 +151,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     [
         ((*FIT, "--budget", "soon"), "--budget soon: must be a time"),
         ((*FIT, "--seed", "-1"), "--seed -1"),
+        ((*FIT, "--out", "/dev/null/model"), "--out /dev/null: cannot be made a folder"),  # before anything is read
         (("predict", "nowhere", "--out", "p.csv"), "nowhere: is no model"),
         (("predict", "nowhere", "--out", "p.txt"), "must end in .csv or .parquet"),
         (("predict", "nowhere", "--out", "p.csv", "--min-confidence", "2"), "must lie between 0 and 1"),

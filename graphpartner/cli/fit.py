@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphpartner.cli.options import JsonOption, check_choice, versions
+from graphpartner.cli.options import JsonOption, SepOption, check_choice, output_folder, versions
 from graphpartner.errors import InputError
 
 LAST = 0.08  # share of the budget that is kept for what comes after training
@@ -32,6 +32,7 @@ def fit(
     features: Annotated[
         list[str] | None, typer.Option(help="a feature column; else all that are left", metavar="COLUMN")
     ] = None,
+    sep: SepOption = None,
     seed: Annotated[int, typer.Option(help="of split and training")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     as_json: JsonOption = False,
@@ -51,10 +52,11 @@ def fit(
         raise InputError(f"--seed {seed}: must be 0 or more")
     if not is_replaceable(out):
         raise InputError(f"--out {out}: is there and holds no model; give another folder, or empty it")
+    output_folder(out.resolve().parent)  # the model is written beside its place first
     with progress("reading") as tell:
         graph = read_graph(
             nodes, edges, label=label, id=id_column, split=split,
-            source=source, target=target, weight=weight, features=features or None, progress=tell,
+            source=source, target=target, weight=weight, features=features or None, sep=sep, progress=tell,
         )  # fmt: skip
     notes().print(f"{graph.data.num_nodes:,} nodes, {graph.data.edge_index.shape[1] // 2:,} edges, "
                   f"{len(graph.classes)} classes, {int((graph.data.y >= 0).sum()):,} labelled nodes")  # fmt: skip

@@ -19,6 +19,9 @@ DataOption = Annotated[
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="change a setting, e.g. --set alpha=0.3", metavar="KEY=VALUE")
 ]
+SepOption = Annotated[
+    str | None, typer.Option("--sep", help="what separates the columns of text files; else found", metavar="CHARACTER")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import check_choice
+from graphpartner.cli.options import SepOption, check_choice
 from graphpartner.errors import InputError
 
 
@@ -16,6 +16,7 @@ def predict(
     edges: Annotated[
         Path | None, typer.Option(help="their edges, among themselves or to nodes of the fit", metavar="FILE")
     ] = None,
+    sep: SepOption = None,
     min_confidence: Annotated[float, typer.Option(help="below this probability it abstains")] = 0.0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
@@ -39,7 +40,7 @@ def predict(
         ids, answers, rows = fitted.ids, fitted.answer(device), torch.arange(len(fitted.ids))
     else:
         with progress("reading") as tell:
-            extended, rows = read_new_nodes(fitted, nodes, edges, tell)
+            extended, rows = read_new_nodes(fitted, nodes, edges, sep, tell)
         for sentence in extended.notes:
             notes().print(sentence, markup=False)
         ids, answers = extended.ids[rows.numpy()].tolist(), fitted.answer(device, extended.data)

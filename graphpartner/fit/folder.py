@@ -36,7 +36,7 @@ FILES = ("ids.json", "weights.safetensors", "graph.safetensors", "encoder.safete
 
 def save_model(model: Model, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:
     """Write the model: into a folder beside its place first, then moved there, so that an older one is not lost."""
-    folder = Path(folder).absolute()
+    folder = Path(folder).resolve()  # a link stays one
     if folder.exists() and not is_replaceable(folder):
         raise InputError(f"{folder}: is there and holds no model; give another folder, or empty it")
     folder.parent.mkdir(parents=True, exist_ok=True)

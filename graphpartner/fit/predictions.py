@@ -46,6 +46,8 @@ def write_table(table: Any, path: Path) -> None:
     """Write a CSV or Parquet file, whole or not at all."""
     content = io.BytesIO()
     if path.suffix == ".parquet":
+        if not _of_one_type(table["id"]):
+            table = table.assign(id=table["id"].map(str))
         table.to_parquet(content, index=False)
     else:
         table.to_csv(content, index=False)
@@ -54,3 +56,11 @@ def write_table(table: Any, path: Path) -> None:
         write_atomically(path, content.getvalue())
     except OSError as error:
         raise InputError(f"--out {path}: cannot be written ({error.strerror}); give another") from None
+
+
+def _of_one_type(ids: Any) -> bool:
+    """Whether a Parquet file can hold these ids as they are: text, or whole numbers of 64 bits."""
+    from pandas.api.types import infer_dtype
+
+    kind = infer_dtype(ids, skipna=False)
+    return kind == "string" or (kind == "integer" and bool((ids < 2**63).all()))

@@ -85,4 +85,6 @@ def node_ids(table: Table, column: str | None, problems: Problems) -> tuple[NDAr
 
     problems.add_rows(table.locate, again.tolist(), describe)
     ids = cells.to_numpy() if cells.dtype.kind in "iuf" else cells.to_numpy(dtype=object)
+    if ids.dtype == object and pd.api.types.infer_dtype(ids, skipna=True) not in ("string", "integer"):
+        ids = np.array([each if isinstance(each, (str, int)) else str(each) for each in ids], dtype=object)
     return ids, keys
