@@ -5,7 +5,7 @@ So a column means the same in a CSV file, where everything is text, and in a Dat
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>")
 READABLE = 0.95  # a column of which so many cells are numbers is one of numbers, and the others are mistakes
 DAY = 86_400.0 * 1e6  # in microseconds
 LARGEST = 1e18  # whose square is still a float32
+
+Comma = Literal["decimal", "groups"]
+DECIMAL = r"^[-+]?[0-9]+,[0-9]+$"
+GROUPED = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?$"
 
 
 def as_text(column: Any) -> Any:
@@ -41,11 +45,27 @@ def as_text(column: Any) -> Any:
     return compute.if_else(compute.is_in(array, value_set=known), pa.scalar(None, pa.large_string()), array)
 
 
-def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
-    """The numbers of a column (NaN where there is none) and which cells should be one and are not, or too large.
+class Numbers(NamedTuple):
+    """What :func:`as_numbers` finds."""
 
-    True counts 1 and false 0, dates count in days; a comma may stand for the decimal point. None if fewer than 95 % of
-    the cells are numbers, unless the column is certain to be one of numbers.
+    values: NDArray[np.float64]
+    """NaN where a cell says nothing, or no number"""
+    bad: NDArray[np.bool_]
+    """which cells should be a number and are not, or are too large"""
+    comma: Comma | None = None
+    """what a comma means in this column"""
+
+
+def as_numbers(column: Any, certain: bool = False, comma: Comma | None = None) -> Numbers | None:
+    """The numbers of a column; None if fewer than 95 % of its cells are some.
+
+    True counts 1 and false 0, dates count in days. A comma may stand for the decimal point, as in 3,5, or group
+    digits, as in 16,770: that is decided by all cells together, since 4,039 may be either.
+
+    Args:
+        column: of pandas.
+        certain: whether it is known to be one of numbers.
+        comma: what a comma means in it, if that is known.
     """
     import pandas as pd
     import pyarrow as pa
@@ -54,7 +74,7 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
         micros = column.astype("datetime64[us]") if column.dt.tz is None else column.dt.tz_convert(None)
         values = micros.to_numpy().astype("datetime64[us]").astype(np.float64) / DAY
         values[column.isna().to_numpy()] = np.nan
-        return values, np.zeros(values.size, np.bool_)
+        return Numbers(values, np.zeros(values.size, np.bool_))
     if isinstance(column.dtype, pd.SparseDtype):
         column = column.sparse.to_dense()
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -66,22 +86,24 @@ def as_numbers(column: Any, certain: bool = False) -> tuple[NDArray[np.float64],
         values = np.asarray(_cast(pa.array(column, from_pandas=True), pa.float64()))
         return _within_reach(values)
     if _most(column, _is_flag) and (flags := _flags(as_text(column))) is not None:
-        return flags, np.zeros(flags.size, np.bool_)
+        return Numbers(flags, np.zeros(flags.size, np.bool_))
     if not certain and not _most(column, _is_number):
         return None
     text = as_text(column)
-    values = _read(text)
+    comma = comma or _meaning_of_commas(text)
+    values = _read(text, comma)
     said = np.asarray(text.is_valid())
     if not certain and (np.isnan(values) & said).sum() > (1 - READABLE) * said.sum():
         return None
-    values, bad = _within_reach(values)
-    return values, bad | (np.isnan(values) & said)
+    no_number = np.isnan(values) & said
+    values, too_large, _ = _within_reach(values)
+    return Numbers(values, no_number | too_large, comma)
 
 
-def _within_reach(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _within_reach(values: NDArray[np.float64]) -> Numbers:
     """The numbers that can be reckoned with, NaN for the others, and which these are."""
     bad = np.abs(values) > LARGEST
-    return np.where(bad, np.nan, values), bad
+    return Numbers(np.where(bad, np.nan, values), bad)
 
 
 def _flags(text: Any) -> NDArray[np.float64] | None:
@@ -94,20 +116,40 @@ def _flags(text: Any) -> NDArray[np.float64] | None:
     return np.asarray(compute.equal(lower, "true").cast("float64").to_numpy(zero_copy_only=False))
 
 
-def _read(text: Any) -> NDArray[np.float64]:
-    """Numbers, decimal commas or dates, whichever the cells are; NaN where a cell is none of them."""
+def _meaning_of_commas(text: Any) -> Comma | None:
+    """What a comma means in a column, by its cells; None where there is none, or they do not agree."""
+    from pyarrow import compute
+
+    with_comma = text.filter(compute.match_substring(text, ","))
+    if not len(with_comma):
+        return None
+    if all_match(with_comma, GROUPED):
+        return "groups"
+    points = compute.any(compute.match_substring(text, ".")).as_py()
+    return "decimal" if all_match(with_comma, DECIMAL) and not points else None
+
+
+def all_match(text: Any, pattern: str) -> bool:
+    """Whether all cells of an Arrow array of text that say something match a pattern."""
+    from pyarrow import compute
+
+    return bool(compute.all(compute.match_substring_regex(text, pattern)).as_py())
+
+
+def _read(text: Any, comma: Comma | None) -> NDArray[np.float64]:
+    """Numbers or dates, whichever the cells are; NaN where a cell is none of them."""
     import pandas as pd
     import pyarrow as pa
     from pyarrow import compute
 
-    plain = text.to_pandas().astype(object)
-    values = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64)
+    plain = text
+    if comma is not None:
+        fits = compute.match_substring_regex(text, GROUPED if comma == "groups" else DECIMAL)
+        plain = compute.if_else(fits, compute.replace_substring(text, ",", "" if comma == "groups" else "."), text)
+    values = pd.to_numeric(plain.to_pandas().astype(object), errors="coerce").to_numpy(np.float64)
     said = max(1, len(text) - text.null_count)
-    if np.isfinite(values).sum() >= 0.5 * said:
+    if comma is not None or np.isfinite(values).sum() >= 0.5 * said:
         return values
-    comma = compute.match_substring_regex(text, r"^[-+]?[0-9]+,[0-9]+$")
-    if (compute.sum(comma).as_py() or 0) > 0:
-        return pd.to_numeric(plain.str.replace(",", "."), errors="coerce").to_numpy(np.float64)
     try:
         days = np.asarray(_cast(text, pa.timestamp("us")).cast(pa.int64()).fill_null(0)) / DAY
         return np.where(np.asarray(text.is_valid()), days, np.nan)
@@ -131,7 +173,7 @@ def _is_text(column: Any) -> bool:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", ".", 1))
+        float(text.replace(",", ""))
     except ValueError:
         return text in MISSING or (text[:4].isdigit() and text[4:5] == "-")
     return True

@@ -76,7 +76,7 @@ def edge_weights(edges: Table, column: str, problems: Problems) -> NDArray[np.fl
     if numbers is None:
         problems.add(f"{edges.name}: column {column!r} holds other things than numbers; give weights, or none.")
         return None
-    values, _ = numbers
+    values = numbers.values
     wrong = np.flatnonzero(~(values <= LARGEST) | (values < 0))
 
     def describe(row: int) -> str:

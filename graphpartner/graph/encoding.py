@@ -23,7 +23,7 @@ from torch import Tensor
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import to_torch
-from graphpartner.graph.cells import LARGEST, as_numbers, as_text
+from graphpartner.graph.cells import LARGEST, Comma, as_numbers, as_text
 from graphpartner.graph.problems import Problems, quoted
 from graphpartner.graph.structure import Structure
 from graphpartner.graph.tables import Table
@@ -47,6 +47,7 @@ class ColumnCode:
         gaps: whether a second feature says where cells are missing.
         words: the categories, or the vocabulary.
         idf: the weights of the vocabulary, [words].
+        comma: what a comma means in numbers: the decimal point, or that digits are grouped.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ColumnCode:
     gaps: bool = False
     words: tuple[str, ...] = ()
     idf: NDArray[np.float64] | None = None
+    comma: Comma | None = None
 
     @property
     def width(self) -> int:
@@ -69,11 +71,11 @@ class ColumnCode:
             return _one_hot(as_text(column), self.words)
         if self.kind == "text":
             return _tf_idf(as_text(column), self)
-        numbers = as_numbers(column, certain=True)
+        numbers = as_numbers(column, certain=True, comma=self.comma)
         if numbers is None:
             problems.add(f"{table.name}: column {self.name!r} holds other things than numbers; give numbers.")
             return np.zeros((len(table), self.width), np.float32)
-        values, bad = numbers
+        values, bad, _ = numbers
         report_numbers(table, self.name, bad, problems)
         gap = np.isnan(values)
         filled = np.where(gap, self.mean, values)

@@ -45,7 +45,7 @@ def fit_encoder(table: Table, columns: Sequence[str], problems: Problems, notes:
             continue
         code = draft.code
         if name in bag:
-            code = ColumnCode(name, "kept")
+            code = ColumnCode(name, "kept", comma=code.comma)
         dense = code.kind == "number"
         nonzero += n if dense else draft.nonzero
         codes.append(code)
@@ -70,7 +70,7 @@ def _draft(table: Table, name: str, problems: Problems) -> _Draft:
     numbers = as_numbers(column)
     if numbers is None:
         return _words(name, as_text(column))
-    values, bad = numbers
+    values, bad, comma = numbers
     report_numbers(table, name, bad, problems)
     gap = np.isnan(values)
     known = values[~gap] if gap.any() else values
@@ -85,9 +85,9 @@ def _draft(table: Table, name: str, problems: Problems) -> _Draft:
     binary = low >= 0 and high <= 1 and bool(((known == 0) | (known == 1)).all())
     if binary:
         sparse = not gaps and 2 * nonzero <= values.size
-        code = ColumnCode(name, "kept", mean=mean, gaps=gaps)
+        code = ColumnCode(name, "kept", mean=mean, gaps=gaps, comma=comma)
         return _Draft(code, nonzero + int(gap.sum()), sparse, np.inf if gaps else high)
-    code = ColumnCode(name, "number", mean=mean, scale=float(known.std()) or 1.0, gaps=gaps)
+    code = ColumnCode(name, "number", mean=mean, scale=float(known.std()) or 1.0, gaps=gaps, comma=comma)
     sparse = not gaps and low >= 0 and high <= BAG_LARGEST and 2 * nonzero <= values.size
     return _Draft(code, nonzero, sparse, np.inf if gaps or low < 0 else high)
 
@@ -144,6 +144,10 @@ def _note(table: str, codes: Sequence[ColumnCode], left_out: dict[str, str], not
         names = [code.name for code in codes if code.kind == kind]
         if names:
             notes.append(f"{table}: {many(len(names), 'numeric column')} {meaning}: {quoted(names)}.")
+    for comma, meaning in (("decimal", "the decimal point (3,5)"), ("groups", "groups of digits (16,770)")):
+        names = [code.name for code in codes if code.comma == comma]
+        if names:
+            notes.append(f"{table}: commas are read as {meaning} in {quoted(names)}.")
     if gaps:
         notes.append(f"{table}: gaps filled with the mean and marked in a column of their own: {quoted(gaps)}.")
     for code in codes:

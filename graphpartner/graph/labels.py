@@ -1,13 +1,11 @@
 """The label of every node, and which nodes are for training, validation and test."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graphpartner.graph.cells import as_text
+from graphpartner.graph.cells import all_match, as_text
 from graphpartner.graph.columns import SPLIT_VALUES
 from graphpartner.graph.identity import positions, without_point_zero
 from graphpartner.graph.problems import Problems, many, quoted
@@ -32,10 +30,10 @@ def read_labels(
     from pyarrow import compute
 
     text = as_text(nodes.frame[column])
-    if _all_match(text, r"^-?[0-9]+\.0+$"):
+    if all_match(text, r"^-?[0-9]+\.0+$"):
         text = without_point_zero(text)
     found = set(compute.unique(text).drop_null().to_pylist())
-    if {"-1", "0"} <= found and _all_match(text, r"^(-1|[0-9]+)$"):
+    if {"-1", "0"} <= found and all_match(text, r"^(-1|[0-9]+)$"):
         notes.append(f"{nodes.name}: label -1 in column {column!r} read as no label.")
         text = compute.if_else(compute.equal(text, "-1"), pa.scalar(None, text.type), text)
         found.discard("-1")
@@ -118,9 +116,3 @@ def in_order(classes: set[str]) -> list[str]:
         return sorted(classes, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(classes)
-
-
-def _all_match(text: Any, pattern: str) -> bool:
-    from pyarrow import compute
-
-    return bool(compute.all(compute.match_substring_regex(text, pattern=pattern)).as_py())

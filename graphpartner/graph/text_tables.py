@@ -58,7 +58,8 @@ def read_text_table(
     if sep is None:
         return None
     try:
-        header = next(row for row in csv.reader(io.StringIO(sample, newline=""), delimiter=sep) if row)
+        lines = csv.reader(io.StringIO(sample, newline=""), delimiter=sep)
+        blank, header = next((place, row) for place, row in enumerate(lines) if row)
     except csv.Error as error:
         problems.add(f"{name}, line 1: no header can be read ({error}); give the names of the columns there.")
         return None
@@ -73,7 +74,7 @@ def read_text_table(
         # a block holds many rows even of a very wide table
         arrow_csv.ReadOptions(
             column_names=names,
-            skip_rows_after_names=1,
+            skip_rows_after_names=blank + 1,
             block_size=max(1 << 20, 128 * len(sample.split("\n", 1)[0])),
             encoding="utf-8" if encoding == "utf-8-sig" else encoding,
         ),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from graphpartner.errors import InputError
+from graphpartner.graph.cells import as_numbers
 from graphpartner.graph.encoding import FeatureEncoder
 from graphpartner.graph.files import read_graph
 from graphpartner.graph.fitting import fit_encoder
@@ -183,3 +184,32 @@ def test_numbers_that_no_feature_can_hold_are_refused(kind):
         problems.stop_if_any()
     with pytest.raises(InputError, match=r"row 2: '1e\+?300' in column 'a' is far larger"):
         fit(a=list(map(kind, ["1", "1e300", "3", "4"])))
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["741", "4,039", "16,770", "1,234,567.5"], [741, 4039, 16770, 1234567.5]),
+        (["1", "2", "3,5", "4"], [1, 2, 3.5, 4]),
+        (["0,125", "2,250", "3", "1,000"], [0.125, 2.25, 3, 1]),
+        (["-1,5", "+2,25", "", "3"], [-1.5, 2.25, np.nan, 3]),
+    ],
+)
+def test_what_commas_mean_is_decided_by_all_cells(cells, values):
+    found = as_numbers(pd.Series(cells))
+    np.testing.assert_array_equal(found.values, values)
+    assert not found.bad.any()
+
+
+def test_commas_mean_to_new_nodes_what_they_meant_at_the_fit():
+    for cells, expected in ((["1,5", "2,25", "3", "8"], 4.039), (["741", "4,039", "16,770"], 4039)):
+        encoder, _, notes = fit(a=cells)
+        (code,) = encoder.columns
+        assert any("commas are read as" in note for note in notes)
+        restored = FeatureEncoder.restore(encoder.asdict(), encoder.arrays())
+        problems = Problems()
+        x = restored.transform(table(a=["4,039", "3"]), problems)
+        np.testing.assert_allclose(x[0, 0] * code.scale + code.mean, expected, rtol=1e-6)
+        restored.transform(table(a=["1,2,3"]), problems)
+        with pytest.raises(InputError, match="'1,2,3' in column 'a' is no finite number"):
+            problems.stop_if_any()

@@ -163,6 +163,19 @@ def test_files_that_are_not_there(read, tmp_path):
         read_graph([1, 2])
 
 
+@pytest.mark.parametrize("blank", ["", "\n", "\n\n\n", "\r\n"])
+def test_blank_lines_before_the_header(tmp_path, blank):
+    (tmp_path / "n.csv").write_bytes(f"{blank}id,a\n1,5\n\n2,7\n3,8\n4,6\n".encode())
+    (tmp_path / "e.csv").write_bytes(f"{blank}source,target\n1,2\n\n2,3\n".encode())
+    own = read_graph(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert own.ids.tolist() == ["1", "2", "3", "4"]
+    assert own.data.edge_index.tolist() == [[1, 0, 2, 1], [0, 1, 1, 2]]
+    (tmp_path / "e.csv").write_bytes(f"{blank}source,target\n1,2\n\n2,9\n".encode())
+    line = 4 + blank.count("\n")
+    with pytest.raises(InputError, match=rf"e\.csv, line {line}: id '9' in column 'target' is not in "):
+        read_graph(tmp_path / "n.csv", tmp_path / "e.csv")
+
+
 def test_all_kinds_of_problems_together_up_to_twenty(read):
     nodes = "id,f,y\n" + "".join(f"n{i},{i},{'pq'[i % 2]}\n" for i in range(100))
     nodes += "n1,5,p\n" + "m,many,q\n"
