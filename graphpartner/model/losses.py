@@ -42,7 +42,8 @@ def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: floa
     p = softmax(H^φ1 / T) is the opinion of the MLP partner, q = softmax(H^φ2 / T) that of the graph branch. T is a
     number, or a tensor [..., 1, 1] where every replica has its own.
     """
-    if not isinstance(temperature, Tensor) and temperature <= 0:
+    _check_alike("mlp_logits", mlp_logits, "gcn_logits", gcn_logits)
+    if not isinstance(temperature, Tensor) and not temperature > 0:
         raise InputError(f"temperature = {temperature}: must be greater than 0")
     T = torch.as_tensor(temperature, dtype=mlp_logits.dtype, device=mlp_logits.device)
     T = T.expand(*mlp_logits.shape[:-2], 1, 1)[..., 0, 0]
@@ -90,6 +91,9 @@ def consistency_score(
     """
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
+    _check_alike("initial", initial, "smoothed", smoothed)
+    if not negatives.shape[-1]:
+        raise InputError("negatives is empty: must name at least one node")
     if score == "cosine" and neighbors is None:
         return cosine_score(initial, smoothed, negatives)
     negative = rows_of(smoothed, negatives)
@@ -108,6 +112,11 @@ def consistency_score(
         share = torch.cat([positive[..., None], against], -1).softmax(-1)
         return (share[..., 0] - share[..., 1:].mean(-1)).mean(-1)
     return positive.mean(-1) - (initial.mean(-2) * negative.mean(-2)).sum(-1)
+
+
+def _check_alike(one: str, first: Tensor, other: str, second: Tensor) -> None:
+    if first.shape != second.shape:
+        raise InputError(f"{one} has shape {list(first.shape)} and {other} {list(second.shape)}: must be the same")
 
 
 def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatrix:

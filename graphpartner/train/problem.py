@@ -120,6 +120,7 @@ def count_classes(data: Data) -> int:
 
 def labelled(mask: Tensor, y: Tensor, replicas: int, name: str, device: torch.device) -> Labelled:
     """The nodes under a mask [n], or under one mask a replica, [R, n]. No label outside the mask is read."""
+    y = y.long()  # classes are places in a row of logits
     if mask.dim() == 1:
         index = mask.nonzero().squeeze(-1)
         return Labelled(index.to(device), y[index].to(device), None)

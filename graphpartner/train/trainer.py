@@ -245,6 +245,8 @@ def check_batch_size(batch_size: int | None) -> None:
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:
     """The seeds as a list of at least one plain int."""
+    if not isinstance(seeds, Iterable):
+        raise InputError(f"seeds = {seeds}: must be several, as range({seeds}) or [{seeds}]")
     seeds = list(seeds)
     if not seeds:
         raise InputError("seeds is empty: must hold at least one seed")

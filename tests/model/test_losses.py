@@ -243,6 +243,19 @@ def test_negatives_are_drawn_where_none_are_given() -> None:
     assert seen == set(known)
 
 
+def test_what_does_not_fit_together_is_named() -> None:
+    H = torch.randn(4, 3)
+    with pytest.raises(InputError, match=r"initial has shape \[4, 3\] and smoothed \[1, 3\]: must be the same"):
+        consistency_loss(H, H[:1], negatives=torch.tensor([0]))
+    with pytest.raises(InputError, match="negatives is empty"):
+        consistency_loss(H, H, negatives=torch.tensor([], dtype=torch.int64))
+    with pytest.raises(InputError, match=r"mlp_logits has shape \[4, 3\] and gcn_logits \[4, 2\]"):
+        rectification_loss(H, H[:, :2])
+    for temperature in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match=f"temperature = {temperature}: must be greater than 0"):
+            rectification_loss(H, H, temperature)
+
+
 def test_an_unknown_score_is_named() -> None:
     with pytest.raises(InputError, match=r"score = 'dot'.*inner, cosine, softmax"):
         consistency_loss(H, G, score="dot")

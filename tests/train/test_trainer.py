@@ -410,10 +410,21 @@ def test_the_number_of_threads_is_left_alone() -> None:
         torch.set_num_threads(threads)
 
 
+def test_labels_of_any_integer_type() -> None:
+    data = toy()
+    small = data.clone()
+    small.y = data.y.to(torch.int8)
+    wide, narrow = (gp.train(each, BASE, [0], device="cpu") for each in (data, small))
+    assert torch.equal(wide.val_loss, narrow.val_loss)
+    assert torch.equal(wide.accuracy(data.val_mask), narrow.accuracy(data.val_mask))
+
+
 def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = toy()
     with pytest.raises(InputError, match="seeds is empty"):
         gp.train(data, BASE, [])
+    with pytest.raises(InputError, match=r"seeds = 5: must be several, as range\(5\) or \[5\]"):
+        gp.train(data, BASE, 5)
     with pytest.raises(InputError, match=r"seeds = \[1.5\]"):
         gp.train(data, BASE, [1.5])
     with pytest.raises(InputError, match="batch_size = 0"):
