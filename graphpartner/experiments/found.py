@@ -22,11 +22,13 @@ def open_study(storage: str, name: str) -> "optuna.Study":
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=0)
     try:
-        return optuna.create_study(
-            storage=storage, study_name=name, sampler=sampler, direction="maximize", load_if_exists=True
+        study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
+        # a study that goes on must not draw again what it has drawn
+        study.sampler = optuna.samplers.TPESampler(
+            n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=len(study.get_trials(deepcopy=False))
         )
+        return study
     except Exception as error:  # whatever the database's driver calls it
         raise InputError(f"--storage {storage}: cannot be opened ({error}); give an address Optuna knows") from None
 

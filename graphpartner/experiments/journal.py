@@ -1,12 +1,16 @@
 """What was run, one line each, so that nothing is run twice and a kill loses at most the batch in flight.
 
 ``runs/<experiment>.jsonl`` grows by whole lines, flushed to the disk. A line that a kill has torn has no end; it is cut
-off before the next is written. A finished experiment is kept as ``<experiment>.jsonl.gz``; both are read.
+off before the next is written. A finished experiment is kept as ``<experiment>.jsonl.gz``; both are read. Several
+programs may write into one folder: one at a time does, and nobody drops what another has written.
 """
 
 import gzip
 import json
 import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +28,11 @@ class Journal:
         self.folder = folder
         self.lines: dict[str, dict[str, Line]] = {}
         """By experiment, then by key; of several lines with one key the measures are joined, the latest first."""
-        for path in [*sorted(folder.glob("*.jsonl.gz")), *sorted(folder.glob("*.jsonl"))]:
-            for line in read_lines(path):
-                self._remember(path.name.split(".")[0], line)
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is no folder: the runs are kept there; move it away")
+        names = {path.name.split(".")[0] for path in folder.glob("*.jsonl*")}
+        for experiment in sorted(names):
+            self._read(experiment)
 
     def find(self, run: Run, experiment: str | None = None) -> Line | None:
         """The line of a run with everything that is to be measured of it, in one experiment or in any."""
@@ -39,14 +45,14 @@ class Journal:
 
     def append(self, experiment: str, lines: list[Line]) -> None:
         """Write lines to the end of an experiment's file, and wait until the disk has them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{experiment}.jsonl"
-        cut_torn_line(path)
         text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
-        with open(path, "ab") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        with self._alone():
+            path = self.folder / f"{experiment}.jsonl"
+            cut_torn_line(path)
+            with open(path, "ab") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
         for line in lines:
             self._remember(experiment, line)
 
@@ -55,12 +61,36 @@ class Journal:
         open_file, packed = self.folder / f"{experiment}.jsonl", self.folder / f"{experiment}.jsonl.gz"
         if not open_file.exists():
             return
-        lines = self.lines.get(experiment, {}).values()
-        text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
-        write_atomically(
-            packed, gzip.compress(text.encode(), mtime=0)
-        )  # no time of day: the same lines, the same bytes
-        open_file.unlink()
+        with self._alone():
+            self._read(experiment)  # another program may have written meanwhile
+            lines = self.lines.get(experiment, {}).values()
+            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+            # no time of day: the same lines, the same bytes
+            write_atomically(packed, gzip.compress(text.encode(), mtime=0))
+            open_file.unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other program writes into the folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            import fcntl
+        except ImportError:  # a system without such locks
+            yield
+            return
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _read(self, experiment: str) -> None:
+        """Remember what the files of an experiment hold."""
+        for ending in ("jsonl.gz", "jsonl"):
+            path = self.folder / f"{experiment}.{ending}"
+            for line in read_lines(path) if path.exists() else ():
+                self._remember(experiment, line)
 
     def _remember(self, experiment: str, line: Line) -> None:
         known = self.lines.setdefault(experiment, {})
@@ -73,14 +103,18 @@ def read_lines(path: Path) -> list[Line]:
     content = path.read_bytes()
     if path.suffix == ".gz":
         try:
+            if not content:
+                raise EOFError
             content = gzip.decompress(content)
-        except (OSError, EOFError):
+        except (OSError, EOFError, zlib.error):
             raise InputError(f"{path} is damaged: restore it, or delete it to run its experiment again") from None
     lines = []
     for number, text in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             line = json.loads(text)
-            lines.append({"key": line["key"], "measured": line["measured"]} | line)
+            if not isinstance(line["key"], str) or not isinstance(line["measured"], dict):
+                raise TypeError
+            lines.append(line)
         except (ValueError, TypeError, KeyError):
             raise InputError(f"{path}, line {number} is damaged: delete the line to run it again") from None
     return lines

@@ -93,7 +93,7 @@ def search(
     seen.class_weights = _class_weights(study)
     group = max(1, replicas // heat(splits))
     begun = time.monotonic()
-    waiting = [] if finished(study) else list(starts)
+    waiting = [start for start in starts if not _tried(study, _inside(start, space))]
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
         progress(*_furthest(done, trials, time.monotonic() - begun, seconds))
         if begins := bool(waiting):
@@ -102,6 +102,11 @@ def search(
         _race(study, [(trial, base.replace(**each)) for trial, each in asked], begins, seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
+
+
+def _tried(study: "optuna.Study", values: dict[str, Any]) -> bool:
+    """Whether a finished trial has these values."""
+    return any(values.items() <= trial.params.items() for trial in finished(study))
 
 
 def _furthest(done: int, trials: int, taken: float, seconds: float | None) -> tuple[int, int]:

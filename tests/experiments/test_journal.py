@@ -64,6 +64,9 @@ def test_a_damaged_line_is_named(tmp_path):
     (tmp_path / "table1.jsonl").write_text('{"key": "a", "measured": {}}\nnonsense\n{"key": "b", "measured": {}}\n')
     with pytest.raises(InputError, match=r"table1\.jsonl, line 2 is damaged"):
         Journal(tmp_path)
+    (tmp_path / "table1.jsonl").write_text('{"key": "a", "measured": 3}\n')
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+        Journal(tmp_path)
     (tmp_path / "table1.jsonl").unlink()
     (tmp_path / "table1.jsonl.gz").write_bytes(b"no archive")
     with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
@@ -83,6 +86,40 @@ def test_compressed_lines_are_read_and_added_to(tmp_path):
     assert len(read_lines(tmp_path / "table1.jsonl.gz")) == 2
     assert packed != (tmp_path / "table1.jsonl.gz").read_bytes()
     Journal(tmp_path).compress("table1")  # nothing new: nothing to do
+
+
+def test_two_programs_lose_nothing_to_each_other(tmp_path):
+    one, two = Journal(tmp_path), Journal(tmp_path)
+    one.append("table1", [line(run(0), accuracy=70.0)])
+    two.append("table1", [line(run(1), accuracy=71.0)])
+    one.compress("table1")
+    two.append("table1", [line(run(2), accuracy=72.0)])
+    two.compress("table1")
+    one.append("table1", [line(run(3), accuracy=73.0)])
+    one.compress("table1")
+    assert sorted(each["seed"] for each in read_lines(tmp_path / "table1.jsonl.gz")) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("harm", [lambda whole: b"", lambda whole: whole[:40], lambda whole: _flipped(whole)])
+def test_a_damaged_archive_is_named(tmp_path, harm):
+    journal = Journal(tmp_path)
+    journal.append("table1", [line(run(seed), accuracy=70.0 + seed) for seed in range(20)])
+    journal.compress("table1")
+    path = tmp_path / "table1.jsonl.gz"
+    path.write_bytes(harm(path.read_bytes()))
+    with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
+        Journal(tmp_path)
+
+
+def _flipped(whole):
+    middle = len(whole) // 2
+    return whole[:middle] + bytes(255 - byte for byte in whole[middle : middle + 2]) + whole[middle + 2 :]
+
+
+def test_runs_are_kept_in_a_folder(tmp_path):
+    (tmp_path / "runs").write_text("mine")
+    with pytest.raises(InputError, match="runs is no folder"):
+        Journal(tmp_path / "runs")
 
 
 @pytest.mark.slow

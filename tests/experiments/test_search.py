@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import torch
 
@@ -64,6 +66,17 @@ def test_a_second_call_goes_on(tmp_path):
     assert look(toy(), again, 8).trials == 8
     assert look(toy(), open_study(address, "toy"), 8).trials == 8
     assert [trial.number for trial in again.trials] == list(range(8))
+    assert len({json.dumps(trial.params, sort_keys=True) for trial in again.trials}) == 8  # none twice
+
+
+def test_a_start_that_had_no_turn_has_it_in_the_second_call(tmp_path):
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    starts = [BASE.replace(alpha=0.25), BASE.replace(alpha=0.5), BASE.replace(alpha=0.75)]
+    look(toy(), open_study(address, "toy"), 1, starts=starts)
+    again = open_study(address, "toy")
+    look(toy(), again, 12, starts=starts)
+    tried = [trial.params["alpha"] for trial in again.trials]
+    assert [tried.count(start.alpha) for start in starts] == [1, 1, 1]
 
 
 def test_it_begins_where_it_is_told_to():
