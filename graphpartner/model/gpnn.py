@@ -119,6 +119,9 @@ class GPNN(nn.Module):
         self.dropout, self.input_dropout, self.normalize = dropout, input_dropout, normalize
         self.weight1 = nn.Parameter(torch.empty(in_channels, hidden_channels))
         self.weight2 = nn.Parameter(torch.empty(hidden_channels, out_channels))
+        self.class_bias: Tensor
+        """Added to the logits, [C]: ln π where a run knows how frequent each class is, else 0. Not learned."""
+        self.register_buffer("class_bias", torch.zeros(out_channels))
         self._features, self._propagation = _Latest(_as_features), _Latest(_as_propagation)
         self.reset_parameters()
 
@@ -136,8 +139,8 @@ class GPNN(nn.Module):
                 edge_index [2, E], which stands for the plain normalised adjacency; or a
                 :class:`graphpartner.model.propagation.Propagation`.
         """
-        propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps)
-        return forward(
+        propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps, x.dtype)
+        out = forward(
             self._features(x, self.normalize),
             self.weight1,
             self.weight2,
@@ -146,6 +149,7 @@ class GPNN(nn.Module):
             drop_input=self._drop_input,
             drop_hidden=lambda H: F.dropout(H, self.dropout, self.training),
         )
+        return out._replace(logits=out.logits + self.class_bias)
 
     def _drop_input(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
         if not self.training or self.input_dropout == 0:
@@ -186,7 +190,7 @@ def _as_features(x: Tensor, normalize: bool) -> Tensor | SparseMatrix:
     return x if x.layout == torch.strided else SparseMatrix(x.to_sparse_csr())
 
 
-def _as_propagation(adj: Tensor, num_nodes: int, num_steps: int) -> Propagation:
+def _as_propagation(adj: Tensor, num_nodes: int, num_steps: int, dtype: torch.dtype) -> Propagation:
     if adj.layout == torch.strided and not adj.is_floating_point():
         adj = normalized_adjacency(adj, num_nodes)
-    return Propagation(adj.to_sparse_csr(), num_steps)
+    return Propagation(adj.to_sparse_csr().to(dtype), num_steps)

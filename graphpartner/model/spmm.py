@@ -13,7 +13,7 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None = None) 
     """
     H = H.contiguous()
     loops = compiled(__name__, H.device.type)
-    if steps and loops is not None and H.device.type == "cpu":
+    if steps and loops is not None and H.device.type == "cpu" and H.dtype in (torch.float32, torch.float64):
         return loops.spmm_power(csr, H, steps, torch.empty(0, dtype=torch.int64) if order is None else order)
     if order is not None:
         H = H[order]

@@ -23,14 +23,16 @@ def class_prior(logits: Tensor) -> Tensor:
     return prior
 
 
-def with_class_prior(logits: Tensor, temperature: Tensor) -> Tensor:
-    """Logits / T + ln π, with π estimated from logits / T; runs with T = 0 keep their logits.
+def with_class_prior(logits: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits / T + ln π, and ln π, [R, 1, C], estimated from logits / T; runs with T = 0 keep their logits, ln π is 0.
 
     Args:
         logits: [R, n, C].
         temperature: T, [R]. Below 1 a run is taken to be less sure than it should be.
     """
     T = temperature.to(logits)[:, None, None]
+    if not T.any():
+        return logits, logits.new_zeros(logits.shape[0], 1, logits.shape[2])
     sharpened = logits / T.masked_fill(T == 0, 1)
-    corrected = sharpened + class_prior(sharpened).clamp(min=torch.finfo(logits.dtype).tiny).log()
-    return torch.where(T == 0, logits, corrected)
+    log_prior = class_prior(sharpened).clamp(min=torch.finfo(logits.dtype).tiny).log().masked_fill(T == 0, 0)
+    return sharpened + log_prior, log_prior

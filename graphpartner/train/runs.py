@@ -97,13 +97,23 @@ class Runs:
         """How many epochs each run took, [R]."""
         return torch.tensor([len(curves["loss"]) for curves in self.history])
 
-    @cached_property
+    @property
     def logits(self) -> Tensor:
         """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU.
 
-        Where the settings give a ``prior_temperature``, the estimated frequency of each class is part of them.
+        Where the settings give a ``prior_temperature`` T, they are divided by T, and the logarithm of the estimated
+        frequency of each class is added: :attr:`log_prior`.
         """
-        parts = []
+        return self._answers[0]
+
+    @property
+    def log_prior(self) -> Tensor:
+        """Logarithm of how frequent each run takes each class to be, ln π, [R, 1, C]; 0 where T = 0."""
+        return self._answers[1]
+
+    @cached_property
+    def _answers(self) -> tuple[Tensor, Tensor]:
+        logits, priors = [], []
         step = max(1, max(self.batches) // self.settings[0].groups)
         for start in range(0, len(self), step):
             part = slice(start, start + step)
@@ -113,8 +123,10 @@ class Runs:
             with torch.no_grad():
                 out = forward(self.problem.X, *weights, propagate, alpha[:, None, None], smooth=False)
             temperature = torch.tensor([each.prior_temperature for each in self.settings[part]])
-            parts.append(with_class_prior(out.logits, temperature.to(alpha.device)).cpu())
-        return torch.cat(parts)
+            corrected, prior = with_class_prior(out.logits, temperature)
+            logits.append(corrected.cpu())
+            priors.append(prior.cpu())
+        return torch.cat(logits), torch.cat(priors)
 
     def probabilities(self) -> Tensor:
         """O of Eq. 14, [R, n, C]."""
@@ -127,7 +139,10 @@ class Runs:
         return right.sum(-1) / counted.sum(-1)
 
     def best(self) -> GPNN:
-        """The run with the lowest validation loss, as a module in evaluation mode."""
+        """The run with the lowest validation loss, as a module in evaluation mode.
+
+        Where the settings give a ``prior_temperature`` T, its W^(2) is divided by T and ln π is its ``class_bias``.
+        """
         run = int(self.val_loss.argmin())
         settings = self.settings[run]
         model = GPNN(
@@ -142,21 +157,25 @@ class Runs:
         )
         with torch.no_grad():
             model.weight1.copy_(self.weight1[run])
-            model.weight2.copy_(self.weight2[run])
+            model.weight2.copy_(self.weight2[run] / (settings.prior_temperature or 1))
+            model.class_bias.copy_(self.log_prior[run, 0])
         return model.eval()
 
     def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
         """Write the runs into a folder and return the files.
 
-        ``weights.safetensors`` holds W^(1) and W^(2) of every run, ``predictions.csv`` one line a node with the class
-        and probability of all runs together, ``history.csv`` one line a run and epoch, ``runs.json`` seeds, settings,
-        validation loss, and what ``about`` adds. Each file appears whole or not at all.
+        ``weights.safetensors`` holds W^(1) and W^(2) of every run, and ``log_prior`` where a setting asks for one;
+        ``predictions.csv`` one line a node with the class and probability of all runs together; ``history.csv`` one
+        line a run and epoch; ``runs.json`` seeds, settings, validation loss, and what ``about`` adds. Each file appears
+        whole or not at all.
         """
         from safetensors.torch import save
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         weights = {"weight1": self.weight1.cpu().contiguous(), "weight2": self.weight2.cpu().contiguous()}
+        if any(each.prior_temperature for each in self.settings):
+            weights["log_prior"] = self.log_prior[:, 0].contiguous()
         contents = {
             "weights.safetensors": save(weights),
             "predictions.csv": self._predictions().encode(),

@@ -273,7 +273,7 @@ def test_repr() -> None:
 def test_state_dict_round_trip() -> None:
     model, x = module(), some_features()
     model(x, PATH)
-    assert set(model.state_dict()) == {"weight1", "weight2"}
+    assert set(model.state_dict()) == {"weight1", "weight2", "class_bias"}
     torch.manual_seed(99)
     other = GPNN(5, 40, 3, num_steps=2).eval()
     assert not torch.equal(other(x, PATH).logits, model(x, PATH).logits)
@@ -364,3 +364,27 @@ def test_double_precision(kernels: str, hidden: int) -> None:
     torch.testing.assert_close(out.logits.float(), expected)
     out.logits.sum().backward()
     assert model.weight1.grad.dtype == torch.float64
+
+
+def test_double_precision_of_a_graph_with_hubs(kernels: str) -> None:
+    generator = torch.Generator().manual_seed(5)
+    edges = torch.randint(0, 90, (2, 900), generator=generator)
+    edge_index, x = torch.cat([edges, edges.flip(0)], 1).unique(dim=1), torch.rand(90, 5, generator=generator)
+    model = module()
+    expected = model(x, edge_index).logits
+    for adj in (edge_index, normalized_adjacency(edge_index, 90)):
+        out = copy.deepcopy(model).double()(x.double(), adj)
+        assert out.logits.dtype == torch.float64
+        torch.testing.assert_close(out.logits.float(), expected)
+
+
+def test_a_class_bias_is_added_to_the_logits_and_kept_with_the_weights() -> None:
+    x, model = some_features(), module()
+    plain = model(x, PATH)
+    model.class_bias.copy_(torch.tensor([1.0, -2.0, 0.5]))
+    torch.testing.assert_close(model(x, PATH).logits, plain.logits + torch.tensor([1.0, -2.0, 0.5]))
+    assert torch.equal(model(x, PATH).gcn_logits, plain.gcn_logits)
+    again = module()
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(x, PATH).logits, model(x, PATH).logits)
+    assert sum(each.numel() for each in model.parameters()) == model.weight1.numel() + model.weight2.numel()

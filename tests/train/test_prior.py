@@ -28,16 +28,18 @@ def test_the_frequencies_of_classes_are_found_and_used():
     place = 1.5 * torch.nn.functional.one_hot(y, 3) + torch.randn(20_000, 3)
     logits = 1.5 * place[None]  # the exact log-odds of the three classes if they were equally frequent
     assert class_prior(logits)[0, 0].tolist() == pytest.approx(shares.tolist(), abs=0.02)
-    corrected = with_class_prior(logits, torch.tensor([1.0]))
+    corrected, _ = with_class_prior(logits, torch.tensor([1.0]))
     before, after = ((each[0].argmax(-1) == y).float().mean().item() for each in (logits, corrected))
     assert after > before + 0.02
 
 
 def test_a_run_without_correction_keeps_its_logits():
     logits = torch.randn(2, 30, 4)
-    corrected = with_class_prior(logits, torch.tensor([0.0, 0.5]))
+    corrected, log_prior = with_class_prior(logits, torch.tensor([0.0, 0.5]))
     assert torch.equal(corrected[0], logits[0])
-    alone = with_class_prior(logits[1:], torch.tensor([0.5]))
+    alone, _ = with_class_prior(logits[1:], torch.tensor([0.5]))
+    assert log_prior[0, 0].tolist() == [0, 0, 0, 0]
+    torch.testing.assert_close(corrected[1], logits[1] / 0.5 + log_prior[1])
     torch.testing.assert_close(corrected[1:], alone)
     shift = corrected[1] - logits[1] / 0.5
     torch.testing.assert_close(shift, shift[:1].expand_as(shift), atol=1e-5, rtol=1e-5)

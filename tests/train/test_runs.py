@@ -85,6 +85,19 @@ def test_best_is_the_run_with_the_lowest_validation_loss(runs: Runs) -> None:
     assert runs.weight1[best].abs().max() > 0
 
 
+def test_the_best_run_and_its_file_know_how_frequent_classes_are(tmp_path) -> None:
+    data = toy()
+    each = [SETTINGS.replace(prior_temperature=T) for T in (0.5, 0.0)]
+    runs = gp.train(data, each, seeds=[0, 1], device="cpu")
+    A_en = gp.Enhance(k=SETTINGS.k, threshold=SETTINGS.threshold, beta=SETTINGS.beta)(data).adj_t
+    stored = load_file(runs.save(tmp_path)[0])["log_prior"]
+    assert stored[1].tolist() == [0, 0, 0]
+    assert stored[0].exp().sum().item() == pytest.approx(1, abs=1e-4)
+    for run in range(2):
+        runs.val_loss = torch.tensor([0.0 if run == place else 1.0 for place in range(2)])
+        torch.testing.assert_close(runs.best()(data.x, A_en).logits, runs.logits[run], rtol=1e-4, atol=1e-4)
+
+
 def test_save_writes_whole_files(runs: Runs, tmp_path) -> None:
     folder = tmp_path / "new" / "folder"
     paths = runs.save(folder, about={"graph": "toy"})
