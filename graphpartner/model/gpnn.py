@@ -140,15 +140,16 @@ class GPNN(nn.Module):
                 :class:`graphpartner.model.propagation.Propagation`.
         """
         propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps, x.dtype)
-        out = forward(
-            self._features(x, self.normalize),
-            self.weight1,
-            self.weight2,
-            propagate,
-            self.alpha,
-            drop_input=self._drop_input,
-            drop_hidden=lambda H: F.dropout(H, self.dropout, self.training),
-        )
+        with torch.autocast(x.device.type, enabled=False):  # sums over neighbourhoods need the weights' precision
+            out = forward(
+                self._features(x, self.normalize),
+                self.weight1,
+                self.weight2,
+                propagate,
+                self.alpha,
+                drop_input=self._drop_input,
+                drop_hidden=lambda H: F.dropout(H, self.dropout, self.training),
+            )
         return out._replace(logits=out.logits + self.class_bias)
 
     def _drop_input(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:

@@ -4,12 +4,13 @@ import io
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 
 from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model.gpnn import GPNN, forward
-from graphpartner.model.losses import rectification_loss
+from graphpartner.model.losses import consistency_loss, rectification_loss
 from graphpartner.model.propagation import Propagation
 from graphpartner.model.sparse import SparseMatrix
 from tests.dense import RandomProblem, assert_near, dense_forward, power, problems, to_csr
@@ -388,3 +389,15 @@ def test_a_class_bias_is_added_to_the_logits_and_kept_with_the_weights() -> None
     again.load_state_dict(model.state_dict())
     assert torch.equal(again(x, PATH).logits, model(x, PATH).logits)
     assert sum(each.numel() for each in model.parameters()) == model.weight1.numel() + model.weight2.numel()
+
+
+def test_mixed_precision_leaves_the_model_in_its_own(kernels: str) -> None:
+    x, model = some_features(), module()
+    expected = model(x, PATH)
+    for features in (x, x.to_sparse_csr()):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = model(features, PATH)
+            loss = F.cross_entropy(out.logits, torch.tensor([0, 1, 2, 0])) + consistency_loss(out.initial, out.smoothed)
+        torch.testing.assert_close(out.logits, expected.logits)
+        loss.backward()
+        assert model.weight1.grad.dtype == torch.float32
