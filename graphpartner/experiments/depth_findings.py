@@ -6,6 +6,7 @@ from statistics import fmean
 
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import Verdict, curve, graphs_of, means, paired
+from graphpartner.graph.catalogue import title
 
 DEEP = 6  # "when the propagation step increases to 6"
 SHALLOW = 4
@@ -28,14 +29,14 @@ def fig1(cells: Sequence[Cell]) -> Iterator[Verdict]:
         shares = [value / start[0] for value in energy[:SHALLOW]]
         yield Verdict(
             "fig1",
-            f"On {graph} the energy of an 8-layer GCN is almost zero in its first {SHALLOW} layers",
+            f"On {title(graph)} the energy of an 8-layer GCN is almost zero in its first {SHALLOW} layers",
             f"each is below {ALMOST_ZERO:.0%} of the input's energy",
             max(shares) < ALMOST_ZERO,
             f"{_list(shares, '.2g')} of the input's {start[0]:.3g}",
         )
         yield Verdict(
             "fig1",
-            f"On {graph} its weight matrices have extremely small singular values",
+            f"On {title(graph)} its weight matrices have extremely small singular values",
             "the median over layers of the squared smallest one is below 0.01",
             sorted(smallest)[len(smallest) // 2] < 0.01,
             f"squared smallest singular values {_list(smallest, '.2g')}",
@@ -43,7 +44,7 @@ def fig1(cells: Sequence[Cell]) -> Iterator[Verdict]:
         inside = sum(low <= value <= high for low, value, high in zip(lower, energy, upper, strict=True))
         yield Verdict(
             "fig1",
-            f"On {graph} the energy of every layer lies within the bounds of Eq. 6",
+            f"On {title(graph)} the energy of every layer lies within the bounds of Eq. 6",
             "lower ≤ energy ≤ upper in every layer, as printed; a ReLU voids the lower bound, a bias both",
             inside == len(energy),
             f"{inside} of {len(energy)} layers do",
@@ -61,7 +62,7 @@ def fig3(cells: Sequence[Cell]) -> Iterator[Verdict]:
             best, deep, gap, deep_gap = _shallow_and_deep(rows[row], gaps[row])
             yield Verdict(
                 "fig3",
-                f"On {graph} {row} collapses past {DEEP} steps",
+                f"On {title(graph)} {row} collapses past {DEEP} steps",
                 f"past {DEEP} steps its mean accuracy is {COLLAPSE:g} points below its best before, and its mean "
                 "MADGap below half of the largest before",
                 deep <= best - COLLAPSE and deep_gap < gap / 2,
@@ -71,7 +72,7 @@ def fig3(cells: Sequence[Cell]) -> Iterator[Verdict]:
             best, deep, gap, deep_gap = _shallow_and_deep(rows["GPNN"], gaps["GPNN"])
             yield Verdict(
                 "fig3",
-                f"On {graph} GPNN does not collapse past {DEEP} steps",
+                f"On {title(graph)} GPNN does not collapse past {DEEP} steps",
                 f"past {DEEP} steps its mean accuracy is at most {STABLE:g} point below its best before, and its mean "
                 f"MADGap at least {KEPT:.0%} of the largest before",
                 deep >= best - STABLE and deep_gap >= KEPT * gap,
@@ -100,7 +101,7 @@ def _shallow(graph: str, rows: dict[str, list[Cell]], gaps: dict[str, list[Cell]
     )
     yield Verdict(
         "fig3",
-        f"When shallow, GPNN has the smaller MADGap and the higher accuracy on {graph}",
+        f"When shallow, GPNN has the smaller MADGap and the higher accuracy on {title(graph)}",
         f"smaller and higher than GCN and GAT at every depth up to {SHALLOW}",
         smaller == depths and higher == depths,
         told,
@@ -116,22 +117,23 @@ def fig4(cells: Sequence[Cell]) -> Iterator[Verdict]:
             gap = paired(full[-1:], alone[-1:])
             yield Verdict(
                 "fig4",
-                f"Without the partner accuracy falls faster on {graph}",
+                f"Without the partner accuracy falls faster on {title(graph)}",
                 "from its best to the deepest it loses more, and at the deepest the whole model is ahead (paired, "
                 "p < 0.05)",
                 None if gap is None else falls[1] > falls[0] and gap.ahead,
                 f"at l = {full[-1].at['steps']:g} {falls[0]:.1f} points lost with the partner, {falls[1]:.1f} without; "
-                f"with less without there {gap}",
+                f"difference there {gap}",
             )
         if full and len(full) == len(unrectified):
             helps = paired(full, unrectified)
             if helps is not None:
                 yield Verdict(
                     "fig4",
-                    f"Rectification helps slightly on {graph}",
-                    f"with less without over all depths is above 0 (paired, p < 0.05) and below {SLIGHT:g} point",
+                    f"Rectification helps slightly on {title(graph)}",
+                    f"accuracy with it less accuracy without, over all depths, is above 0 (paired, p < 0.05) and below "
+                    f"{SLIGHT:g} point",
                     helps.ahead and helps.mean < SLIGHT,
-                    f"with less without: {helps}",
+                    f"difference {helps}",
                 )
 
 
@@ -144,7 +146,7 @@ def fig5(cells: Sequence[Cell]) -> Iterator[Verdict]:
             ratios = [a / b for a, b in zip(means(raised), means(plain), strict=True)]
             yield Verdict(
                 "fig5",
-                f"The contrastive loss raises the energy of H^(l+1) at every depth on {graph}",
+                f"The contrastive loss raises the energy of H^(l+1) at every depth on {title(graph)}",
                 "energy with it above energy without it at every depth",
                 min(ratios) > 1,
                 f"{min(ratios):.3g} to {max(ratios):.3g} times as much over {len(ratios)} depths",
@@ -156,7 +158,7 @@ def fig5(cells: Sequence[Cell]) -> Iterator[Verdict]:
             rise, fall = (paired([accuracy[top]], [accuracy[end]]) for end in (0, -1))
             yield Verdict(
                 "fig5",
-                f"Accuracy first rises, then falls with depth while energy only falls on {graph}",
+                f"Accuracy first rises, then falls with depth while energy only falls on {title(graph)}",
                 "the best depth is ahead of the shallowest and of the deepest (paired, p < 0.05), and energy falls at "
                 "every step",
                 None if rise is None or fall is None else falling and rise.ahead and fall.ahead,

@@ -20,6 +20,7 @@ class Verdict:
         rule: when it holds.
         holds: None where the data behind it is not there.
         numbers: those it follows from, in words.
+        ours: whether it is this project's claim rather than the paper's.
     """
 
     target: str
@@ -27,6 +28,7 @@ class Verdict:
     rule: str
     holds: bool | None
     numbers: str
+    ours: bool = False
 
 
 class Paired(NamedTuple):

@@ -198,3 +198,8 @@ def find_entry(name: str) -> GraphEntry:
     if name not in CATALOGUE:
         raise InputError(f"There is no graph named {name!r}; choose one of {', '.join(CATALOGUE)}.")
     return CATALOGUE[name]
+
+
+def title(graph: str) -> str:
+    """How the paper calls a graph."""
+    return CATALOGUE[graph].title

@@ -6,8 +6,8 @@ from typing import Any
 
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import curve, graphs_of, means
+from graphpartner.graph.catalogue import title
 from graphpartner.report.figures import GRAPH, PARTNER, STYLE, WHOLE, save
-from graphpartner.report.reproduction import title
 
 GREEN = "#3f8f5b"
 COLOURS = (WHOLE, GRAPH, PARTNER, GREEN)  # told apart in grey and by colour-blind eyes, too

@@ -6,11 +6,11 @@ from rich.table import Table
 
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import Verdict
-from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.graph.catalogue import title
 
 MEASURES = {
-    "accuracy": "accuracy, %",
-    "member_accuracy": "mean accuracy of the members, %",
+    "accuracy": "test accuracy, %",
+    "member_accuracy": "mean test accuracy of the members, %",
     "mad_gap": "MADGap",
     "mad_gap_smoothed": "MADGap of H^(l+1)",
     "energy": "energy of H^(l+1)",
@@ -19,16 +19,16 @@ MEASURES = {
     "new_rate": "same-label rate of new pairs, %",
     "original_similarity": "mean cosine of original edges",
     "new_similarity": "mean cosine of new pairs",
-    "num_new": "new pairs",
+    "num_new": "new pairs, both directions",
     "seconds": "seconds a run",
     "parameters": "parameters",
     "peak_memory": "peak memory, MB",
-    "graph_energy": "energy of the graph branch",
-    "mixed_energy": "energy of both",
-    "published_lower": "published lower bound",
-    "published_upper": "published upper bound",
-    "lower": "lower bound that holds",
-    "upper": "upper bound that holds",
+    "graph_energy": "energy of the graph branch over E(H^φ1)",
+    "mixed_energy": "energy of both over E(H^φ1)",
+    "published_lower": "published lower bound over E(H^φ1)",
+    "published_upper": "published upper bound over E(H^φ1)",
+    "lower": "lower bound that holds over E(H^φ1)",
+    "upper": "upper bound that holds over E(H^φ1)",
     "input_energy": "energy of the input",
     "layer_energy": "energy",
     "layer_lower": "published lower bound",
@@ -41,8 +41,9 @@ MEASURES = {
 COUNTS = {"classes", "features", "nodes", "edges", "isolated", "unlabelled", "num_new", "parameters"}
 OUTCOMES = {"holds": "holds", "higher": "higher", "lower": "lower", "": ""}
 RULE = (
-    "**holds**: our mean lies within two standard errors of the published one (baselines: within 1.0 point; counts, "
-    "rates and cosines: the same digits). Seconds, from another machine, are not judged."
+    "**holds**: the published number lies within two standard errors of our mean, 0.05 at least (baselines: within 1.0 "
+    "point; counts, rates and cosines: the same digits, rounded or cut off). Seconds, from another machine, are not "
+    "judged."
 )
 
 
@@ -163,7 +164,8 @@ def markdown(cells: Sequence[Cell]) -> str:
 def _by_graph(cells: Sequence[Cell]) -> str:
     graphs = [graph for graph in CATALOGUE_ORDER if any(cell.graph == graph for cell in cells)]
     several = len({cell.measure for cell in cells}) > 1
-    lines = ["|  | " + " | ".join(title(graph) for graph in graphs) + " |", "|---|" + "---|" * len(graphs)]
+    corner = "" if several else MEASURES.get(cells[0].measure, cells[0].measure)
+    lines = [f"| {corner} | " + " | ".join(title(graph) for graph in graphs) + " |", "|---|" + "---|" * len(graphs)]
     places = {(cell.row, cell.measure, cell.graph): cell for cell in cells}
     for row, measure in dict.fromkeys((cell.row, cell.measure) for cell in cells):
         name = f"{row}: {MEASURES.get(measure, measure)}" if several else row
@@ -190,11 +192,6 @@ def _markdown_cell(cell: Cell | None) -> str:
 
 CATALOGUE_ORDER = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
 """As the paper's Table 1 has them."""
-
-
-def title(graph: str) -> str:
-    """How the paper calls a graph."""
-    return CATALOGUE[graph].title
 
 
 def verdict_lines(found: Sequence[Verdict]) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from graphpartner.errors import InputError
 from graphpartner.experiments.files import FOLDER, TARGETS, load_experiments, read_experiment
+from graphpartner.train.presets import preset
 
 GRAPHS = ["cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo"]
 
@@ -158,3 +159,13 @@ def test_what_is_no_yaml(tmp_path):
         path.write_text(text)
         with pytest.raises(InputError, match=r"mine\.yaml"):
             read_experiment(path)
+
+
+def test_settings_that_remarks_name_are_those_of_the_presets():
+    (fig4,) = load_experiments("fig4")
+    for graph, name in (("cora", "Cora"), ("citeseer", "CiteSeer")):
+        weight = preset(f"{graph}/paper").settings.lambda_rt
+        assert f"of {round(weight, 1 if weight > 1 else 2):g} on {name}" in fig4.remarks["all"]
+    (table4,) = load_experiments("table4")
+    computers = preset("amazon-computers/paper").settings
+    assert f"at t = {computers.threshold:g}" in table4.remarks["amazon-computers"]
