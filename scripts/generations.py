@@ -25,7 +25,7 @@ from graphpartner.cli.options import parsed
 from graphpartner.experiments.development import development
 from graphpartner.experiments.found import as_called, write_found
 from graphpartner.experiments.frequencies import class_weights
-from graphpartner.experiments.judgement import RULE, Judgement, judged, ranked
+from graphpartner.experiments.judgement import Judgement, judged, ranked, rule
 from graphpartner.train.settings import Settings
 from graphpartner.train.trainer import generations_of_teachers, pick_device
 
@@ -55,7 +55,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.generations < 1:
         parser.error(f"--generations {given.generations}: must be 1 or more")
-    base = gp.preset(given.hold).settings.replace(**parsed(given.set))
+    held = gp.preset(given.hold)
+    base = held.settings.replace(**parsed(given.set))
     # the last generation of these teachers is never taught to anyone
     base = base.replace(teachers=given.teachers, generations=given.generations + 1, groups=1)
     ways = [base.replace(lambda_distill=w, prior_temperature=T) for T in given.priors for w in given.weights]
@@ -71,19 +72,19 @@ def main() -> None:
         f"{command}: best of {len(taught)} ways to teach (weights {listed(given.weights)}, prior temperatures "
         f"{listed(given.priors)}, 1 to {given.generations} generations) over {given.splits} development splits, "
         f"{given.teachers} runs each, judged on the half of the validation nodes that stopped no run "
-        f"({100 * best.judges.accuracy:.2f} %): {RULE}"
+        f"({100 * best.judges.accuracy:.2f} %): {rule(seen)}"
     )
     given.out.mkdir(parents=True, exist_ok=True)
-    write(given.out / f"{given.graph}-distilled.yaml", given.graph, provenance, best.settings)
+    write(given.out / f"{given.graph}-distilled.yaml", given.graph, provenance, best.settings, held.saw_test)
     if given.groups > 1:
         provenance += f"; with {given.groups} groups, which this sweep did not judge"
         file = given.out / f"{given.graph}-distilled-groups.yaml"
-        write(file, given.graph, provenance, best.settings.replace(groups=given.groups))
+        write(file, given.graph, provenance, best.settings.replace(groups=given.groups), held.saw_test)
 
 
-def write(file: Path, graph: str, provenance: str, settings: Settings) -> None:
+def write(file: Path, graph: str, provenance: str, settings: Settings, saw_test: bool) -> None:
     """A preset that ``scripts/collect_presets.py`` reads."""
-    write_found(file, graph, "distilled", provenance, settings)
+    write_found(file, graph, "distilled", provenance, settings, saw_test=saw_test)
     print(f"{file}: {settings.generations} generations, weight {settings.lambda_distill:g}, groups {settings.groups}")
 
 

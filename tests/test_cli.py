@@ -1,5 +1,6 @@
 """The command line as a user meets it: results, progress, and one sentence for everything that is wrong."""
 
+import errno
 import json
 import os
 import pty
@@ -108,6 +109,13 @@ WRONG = [  # the command, and what its sentence must say: what is wrong, what wo
     (["reproduce", "table1", "--seeds", "0"], ["--seeds 0", "1 or more"]),
     (["reproduce", "table1", "--device", "tpu"], ["--device tpu", "auto, cpu or cuda"]),
     (["reproduce", "table2", "--data", "nowhere"], ["nowhere", "not a folder"]),
+    (["reproduce", "table1", "--seeds", "1000000000000"], ["--seeds 1000000000000", "100,000 at most"]),
+    (["train", "citeseer", "--seeds", "2000000000"], ["--seeds 2000000000", "100,000 at most"]),
+    (["search", "citeseer", "--splits", "999999999"], ["--splits 999999999", "at most"]),
+    (["search", "citeseer", "--seconds", "-1"], ["--seconds -1", "more than 0"]),
+    (["search", "citeseer", "--set", "epochs=5"], ["--set epochs=5", "--epochs"]),
+    (["search", "citeseer", "--hold", "citeseer/finest"], ["--hold citeseer/finest", "citeseer/tuned"]),
+    (["search", "citeseer", "--begin-at", "nope"], ["--begin-at nope", "cora"]),
 ]
 
 
@@ -260,6 +268,55 @@ def test_settings_picked_with_a_look_at_test_accuracy_say_so(gpnn, elsewhere):
     code, _, err = gpnn(*QUICK, "--preset", "picked.yaml")
     assert code == 0
     assert "picked with a look at test accuracy" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["must hold the keys graph, family"]),
+        ("{graph: citeseer, family: tuned, provenance: p, saw_test: maybe, settings: {}}", ["saw_test = 'maybe'"]),
+        ("{graph: citeseer, family: 3, provenance: p, saw_test: true, settings: {}}", ["family = 3", "text"]),
+        ("{graph: citeseer, family: tuned, saw_test: true, settings: {}}", ["the key provenance is missing"]),
+        ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {foo: 3}}", ["'foo'"]),
+        ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {}, bogus: 1}", ["key bogus"]),
+        ("{graph: nope, family: tuned, provenance: p, saw_test: true, settings: {}}", ["'nope'"]),
+        ("a: [", ["no YAML file"]),
+    ],
+)
+def test_mistakes_in_a_preset_file_name_it(gpnn, elsewhere, text, words):
+    (elsewhere / "mine.yaml").write_text(text)
+    code, out, err = gpnn(*QUICK, "--preset", "mine.yaml")
+    assert_one_sentence(code, out, err)
+    for word in ("mine.yaml", *words):
+        assert word in err
+
+
+def test_a_preset_of_another_graph_says_so_and_the_published_number_is_of_the_graph(gpnn, elsewhere):
+    text = "{graph: cora, family: tuned, provenance: elsewhere, saw_test: false, settings: {alpha: 0.3}}"
+    (elsewhere / "mine.yaml").write_text(text)
+    code, out, err = gpnn(*QUICK, "--preset", "mine.yaml")
+    assert code == 0
+    assert "chosen for Cora" in err
+    assert re.search(r"^published +76\.5 ± 0\.5 %", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [".", "taken/page.md"])
+def test_a_page_that_cannot_be_written_is_found_before_anything_runs(gpnn, elsewhere, page):
+    Path("taken").write_text("precious")
+    code, out, err = gpnn("reproduce", "table2", "--graphs", "citeseer", "--page", page)
+    assert_one_sentence(code, out, err)
+    assert f"--page {page.removesuffix('/page.md')}" in err
+    assert files(elsewhere) == ["taken"]
+
+
+def test_a_full_disk_is_one_sentence(gpnn, elsewhere, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device", "results/runs/table2.jsonl")
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, out, err = gpnn("reproduce", "table2", "--graphs", "citeseer")
+    assert_one_sentence(code, out, err.splitlines(keepends=True)[-1])
+    assert "table2.jsonl: No space left on device" in err
 
 
 def test_train_json(gpnn, elsewhere):

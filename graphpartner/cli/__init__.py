@@ -48,6 +48,8 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
         _end(f"{message}; see {context.command_path if context else 'gpnn'} --help", 2)
+    except OSError as error:  # a disk that is full, a file that vanished
+        _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
     except (KeyboardInterrupt, typer.Abort):
         _end("stopped", STOPPED)
 

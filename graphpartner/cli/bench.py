@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphpartner.cli.options import DataOption, output_folder
+from graphpartner.cli.options import DataOption, output_file
 
 if TYPE_CHECKING:
     from graphpartner.bench.scale import Point
@@ -27,7 +27,9 @@ def bench(
     from graphpartner.report.performance import line, write_page
     from graphpartner.report.terminal import progress, show
 
-    folder = output_folder(file.parent) if file else None
+    folder = output_file(file, "--json").parent if file else None
+    if page:
+        output_file(page, "--page")
     measured: list[dict[str, Any]] = []
 
     def keep(row: "Row | Point") -> None:

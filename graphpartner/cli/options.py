@@ -2,13 +2,16 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphpartner.errors import InputError
+
+if TYPE_CHECKING:
+    from graphpartner.train.presets import Preset
 
 GraphArgument = Annotated[
     str, typer.Argument(help="citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo")
@@ -44,15 +47,37 @@ def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
         raise InputError(f"{option} {value}: must be {', '.join(choices[:-1])} or {choices[-1]}")
 
 
-def output_folder(folder: Path) -> Path:
+def check_count(option: str, value: int, most: int = 100_000) -> None:
+    """Refuse what is no count, and one that no machine would see the end of."""
+    if not 1 <= value <= most:
+        raise InputError(f"{option} {value}: must be {'1 or more' if value < 1 else f'{most:,} at most'}")
+
+
+def named(option: str, name: str, find: "Callable[[str], Preset]") -> "Preset":
+    """What a function finds by this name; what is wrong with it is said of the option."""
+    try:
+        return find(name)
+    except InputError as error:
+        raise InputError(f"{option} {name}: {error}") from None
+
+
+def output_folder(folder: Path, option: str = "--out") -> Path:
     """The folder, made if need be: better to fail before training than after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out {folder}: cannot be made a folder ({error.strerror}); give another") from None
+        raise InputError(f"{option} {folder}: cannot be made a folder ({error.strerror}); give another") from None
     if not os.access(folder, os.W_OK):
-        raise InputError(f"--out {folder}: must not be written to; give another")
+        raise InputError(f"{option} {folder}: must not be written to; give another")
     return folder
+
+
+def output_file(file: Path, option: str) -> Path:
+    """The file, its folder made if need be."""
+    if file.is_dir():
+        raise InputError(f"{option} {file}: is a folder; give the name of a file")
+    output_folder(file.parent, option)
+    return file
 
 
 def versions() -> dict[str, str]:

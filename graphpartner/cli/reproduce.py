@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, output_folder, versions
+from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder, versions
 
 
 def reproduce(
@@ -38,6 +38,8 @@ def reproduce(
     from graphpartner.report.terminal import notes, progress, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))
+    if seeds is not None:
+        check_count("--seeds", seeds)
     selection = Selection(
         targets=tuple(targets),
         graphs=_parts(graphs),
@@ -51,6 +53,7 @@ def reproduce(
     )
     selection.experiments()  # what is wrong in it is said before a folder is made
     folder = output_folder(out / "quick" if quick else out)
+    page = output_file(page or folder / "results.md", "--page")
     failures: list[str] = []
     with progress("reproducing") as tell:
         results = run_experiments(selection, folder, tell, failures.append)
@@ -58,7 +61,7 @@ def reproduce(
         write_target(target, cells, folder)
         for table in terminal_tables(target, cells):
             show(table, "")
-    write_results_page(folder, page or folder / "results.md", preview=quick)
+    write_results_page(folder, page, preview=quick)
     found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in results]
     if found:
         show(verdict_table(found))
@@ -71,4 +74,4 @@ def reproduce(
 
 def _parts(given: list[str] | None) -> tuple[str, ...] | None:
     """``--graphs cora,pubmed`` and ``--graphs cora --graphs pubmed`` alike."""
-    return tuple(name for each in given for name in each.split(",") if name) if given else None
+    return tuple(name.strip() for each in given for name in each.split(",") if name.strip()) if given else None

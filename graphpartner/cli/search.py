@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, GraphArgument, check_choice, output_folder, parsed
+from graphpartner.cli.options import DataOption, GraphArgument, check_choice, check_count, named, output_folder, parsed
 from graphpartner.errors import InputError
 
 
@@ -34,8 +34,10 @@ def search(
     out: Annotated[Path, typer.Option(help="folder for the preset that is found", metavar="DIR")] = Path("search"),
     root: DataOption = None,
 ) -> None:
-    """Search settings by validation accuracy; no test label is looked at. A second call goes on where this one ends."""
-    from graphpartner.experiments.found import open_study, write_preset
+    """Search settings by validation accuracy, without test labels. A second call goes on where this one ends."""
+    from graphpartner.experiments.development import development
+    from graphpartner.experiments.found import open_study, sqlite, write_preset
+    from graphpartner.experiments.judgement import rule
     from graphpartner.experiments.search import search as look
     from graphpartner.experiments.space import FAMILIES, only, space_of
     from graphpartner.graph.catalogue import find_entry
@@ -48,17 +50,22 @@ def search(
     entry = find_entry(graph)
     check_choice("--family", family, tuple(FAMILIES))
     for option, value in (("trials", trials), ("splits", splits), ("replicas", replicas), ("epochs", epochs)):
-        if value < 1:
-            raise InputError(f"--{option} {value}: must be 1 or more")
+        check_count(f"--{option}", value)
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"--seconds {seconds:g}: must be more than 0")
     held = parsed(changes)
-    starts = [preset(name).settings for name in begin_at or []]
-    rest = preset(hold).settings if hold else starts[0] if starts else Settings()
+    if "epochs" in held:
+        raise InputError(f"--set epochs={held['epochs']}: how long runs of a search are is said by --epochs")
+    begin = [named("--begin-at", name, preset) for name in begin_at or []]
+    kept = named("--hold", hold, preset) if hold else None
+    starts = [each.settings for each in begin]
+    rest = kept.settings if kept else starts[0] if starts else Settings()
     base = only(family, rest).replace(epochs=epochs, **held)
     space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held}
     place = pick_device(device)
     folder = output_folder(out)
     data = load_dataset(graph, root)
-    study = open_study(storage or f"sqlite:///{folder / 'studies.db'}", f"{graph}-{family}")
+    study = open_study(storage or sqlite(folder / "studies.db"), f"{graph}-{family}")
     notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")
     with progress("searching") as tell:
         found = look(
@@ -80,7 +87,11 @@ def search(
         else "splits (half the public one, half its training and validation nodes drawn anew)"
     )
     begun = [only(family, start) for start in starts]
-    file = write_preset(folder, graph, family, found, splits, drawn, hold, begun, changes or [])
+    saw_test = any(each.saw_test for each in [*begin, *([kept] if kept else [])])
+    judged_by = rule(development(data, 1))
+    file = write_preset(
+        folder, graph, family, found, splits, drawn, judged_by, hold, begun, changes or [], saw_test=saw_test
+    )
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
     show(
         facts(

@@ -13,6 +13,7 @@ from graphpartner.cli.options import (
     JsonOption,
     SetOption,
     check_choice,
+    check_count,
     output_folder,
     parsed,
     versions,
@@ -50,8 +51,7 @@ def train(
     if not preset.endswith(".yaml"):
         check_choice("--preset", preset, FAMILIES)
     check_choice("--device", device, ("auto", "cpu", "cuda"))
-    if seeds < 1:
-        raise InputError(f"--seeds {seeds}: must be 1 or more")
+    check_count("--seeds", seeds)
     chosen = find_preset(preset if preset.endswith(".yaml") else f"{graph}/{preset}")
     settings = chosen.settings.replace(**parsed(changes))
     place = pick_device(device)
@@ -60,6 +60,8 @@ def train(
     name = f"{chosen.family}, changed" if changes else chosen.family
     count = f"{seeds} seeds" if seeds > 1 else "1 seed"
     notes().print(f"GPNN on {entry.title}: preset {name}, {count}, {place}")
+    if chosen.graph != graph:
+        notes().print(f"These settings were chosen for {find_entry(chosen.graph).title}.")
     if chosen.saw_test:
         notes().print(
             "[yellow]These settings were picked with a look at test accuracy[/]: the result shows what the method can "
@@ -69,7 +71,7 @@ def train(
         runs = train_runs(data, settings, range(seeds), place, progress=tell)
     test, val = (100 * runs.accuracy(mask) for mask in (data.test_mask, data.val_mask))
     seconds = time.monotonic() - start
-    published, published_sd = chosen.published
+    published, published_sd = find_preset(graph).published
     about: dict[str, Any] = {
         "graph": graph,
         "preset": name,

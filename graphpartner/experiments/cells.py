@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
+from types import NoneType
 from typing import Any
 
 from graphpartner.errors import InputError
@@ -183,17 +184,25 @@ def grid(vary: dict[str, list[float]]) -> list[dict[str, float]]:
 def merged(old: list[Cell], new: list[Cell], places: Sequence[tuple[Any, ...]]) -> list[Cell]:
     """New cells in place of old ones; one that could not be run does not replace one with numbers.
 
-    One that has never been run does: the old numbers are of other settings. Old cells that were not asked for this
-    time stay, as long as their experiment still has them; all are in the order of ``places``, which name no layer.
+    One that has never been run does: the old numbers are of other settings. Nor does one of fewer of the same runs. Old
+    cells that were not asked for this time stay, as long as their experiment still has them; all are in the order of
+    ``places``, which name no layer.
     """
     order = {place: number for number, place in enumerate(places)}
     kept = {cell.place: cell for cell in old if _base(cell) in order}
     for cell in new:
         before = kept.get(cell.place)
         filled = cell.mean is not None or cell.detail is not None
-        if before is None or before.mean is None or filled or cell.reason == NOT_RUN:
+        if before is None or before.mean is None or (filled and not _part_of(cell, before)) or cell.reason == NOT_RUN:
             kept[cell.place] = cell
     return sorted(kept.values(), key=lambda cell: order[_base(cell)])
+
+
+def _part_of(cell: Cell, other: Cell) -> bool:
+    """Whether it is of fewer of the same runs."""
+    whole = dict(zip(other.seeds, other.values, strict=False))
+    part = dict(zip(cell.seeds, cell.values, strict=False))
+    return bool(part) and len(part) < len(whole) and part.items() <= whole.items()
 
 
 def _base(cell: Cell) -> tuple[Any, ...]:
@@ -206,9 +215,24 @@ def read_cells(path: Path) -> list[Cell]:
     if not path.exists():
         return []
     try:
-        return [Cell(**cell) for cell in json.loads(path.read_text())]
+        cells = [Cell(**cell) for cell in json.loads(path.read_text("utf-8"))]
+        for cell in cells:
+            _check_types(cell)
+        return cells
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); move it away") from None
     except (ValueError, TypeError) as error:
         raise InputError(f"{path} is not a list of cells ({error}): delete it to have it written again") from None
+
+
+def _check_types(cell: Cell) -> None:
+    """Raise a TypeError where a field does not hold what its annotation says, as far as anything is counted with it."""
+    for name, kinds in (("at", dict), ("seeds", list), ("values", list), ("measure", str), ("graph", str)):
+        if not isinstance(getattr(cell, name), kinds):
+            raise TypeError(f"{name} = {getattr(cell, name)!r}")
+    for name in ("mean", "sd", "published", "published_sd", "elsewhere", "elsewhere_sd"):
+        if not isinstance(getattr(cell, name), (int, float, NoneType)):
+            raise TypeError(f"{name} = {getattr(cell, name)!r}")
 
 
 def write_cells(path: Path, cells: list[Cell]) -> None:

@@ -21,10 +21,11 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     Where the graph has a public split, every other split is that one, and for the rest its training and validation
     nodes are pooled and drawn anew: as many training nodes of every class as before, and all others of the pool for
     validation. So a search is judged on the split that counts, but not on that alone. Where the graph has no public
-    split, split s is the random split of seed s, of which the training and validation nodes are kept. Of the validation
-    nodes, one half of every class is left in ``val_mask`` and the other is ``judge_mask``. Labels outside of all these
-    masks are set to −1, so that nothing that is given this graph can look at them. ``by_class`` says whether the
-    validation nodes were drawn class by class, as many of each.
+    split, split s is the random split of seed s, of which the training and validation nodes are kept: no run sees a
+    label of its own split's test nodes, but a node that one split validates on is a test node of others. Of the
+    validation nodes, one half of every class is left in ``val_mask`` and the other is ``judge_mask``. Labels outside of
+    all these masks are set to −1, so that nothing that is given this graph can look at them. ``by_class`` says whether
+    the validation nodes were drawn class by class, as many of each.
 
     Args:
         data: a graph as loaded.

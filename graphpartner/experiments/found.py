@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphpartner.errors import InputError
-from graphpartner.experiments.judgement import RULE
 from graphpartner.experiments.search import Found
 from graphpartner.graph.packed import write_atomically
 from graphpartner.train.settings import Settings
@@ -33,6 +32,13 @@ def open_study(storage: str, name: str) -> "optuna.Study":
         raise InputError(f"--storage {storage}: cannot be opened ({error}); give an address Optuna knows") from None
 
 
+def sqlite(file: Path) -> str:
+    """The address of a SQLite file, whatever its name holds."""
+    from sqlalchemy import URL
+
+    return URL.create("sqlite", database=str(file)).render_as_string()
+
+
 def write_preset(
     folder: Path,
     graph: str,
@@ -40,20 +46,22 @@ def write_preset(
     found: Found,
     splits: int,
     drawn: str,
+    rule: str,
     held: str | None = None,
     starts: Sequence[Settings] = (),
     fixed: Sequence[str] = (),
+    saw_test: bool = False,
 ) -> Path:
     """The winner as ``GRAPH-FAMILY.yaml``, with what it was judged on and the finalists it has beaten.
 
-    Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere, and what was
-    ``fixed`` by --set.
+    Whoever reads it should know whether it is one of the ``starts``, which may come from anywhere, what was ``fixed``
+    by --set, and whether a preset that it builds on ``saw_test``.
     """
     command = as_called(f"gpnn search {graph} --family {family}", held, fixed)
     provenance = (
         f"{command}: best of {found.trials} configurations over {splits} {drawn}, judged on the half of the validation "
         f"nodes that stopped no run, {len(found.finalists)} finalists judged again on {2 * splits} others "
-        f"({100 * found.judged.accuracy:.2f} %): {RULE}"
+        f"({100 * found.judged.accuracy:.2f} %): {rule}"
     )
     winner = found.settings.replace(epochs=Settings().epochs)
     if winner in [start.replace(epochs=Settings().epochs) for start in starts]:
@@ -68,17 +76,23 @@ def write_preset(
         for settings, before, after in found.finalists
     ]
     file = folder / f"{graph}-{family}.yaml"
-    write_found(file, graph, family, provenance, winner, finalists)
+    write_found(file, graph, family, provenance, winner, finalists, saw_test)
     return file
 
 
 def write_found(
-    file: Path, graph: str, family: str, provenance: str, settings: Settings, finalists: Sequence[dict[str, Any]] = ()
+    file: Path,
+    graph: str,
+    family: str,
+    provenance: str,
+    settings: Settings,
+    finalists: Sequence[dict[str, Any]] = (),
+    saw_test: bool = False,
 ) -> None:
-    """A preset that no test label had a part in, as :func:`graphpartner.preset` reads it from a file."""
+    """A preset as :func:`graphpartner.preset` reads it from a file."""
     import yaml
 
-    content = {"graph": graph, "family": family, "provenance": provenance, "saw_test": False}
+    content = {"graph": graph, "family": family, "provenance": provenance, "saw_test": saw_test}
     content |= {"settings": changes(settings)} | ({"finalists": list(finalists)} if finalists else {})
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=100).encode())
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from graphpartner.errors import InputError
@@ -100,7 +101,10 @@ class Journal:
 
 def read_lines(path: Path) -> list[Line]:
     """All whole lines of a file; what follows the last end of a line was torn and does not count."""
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); move it away") from None
     if path.suffix == ".gz":
         try:
             if not content:
@@ -112,12 +116,24 @@ def read_lines(path: Path) -> list[Line]:
     for number, text in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             line = json.loads(text)
-            if not isinstance(line["key"], str) or not isinstance(line["measured"], dict):
+            if not _is_whole(line):
                 raise TypeError
             lines.append(line)
         except (ValueError, TypeError, KeyError):
             raise InputError(f"{path}, line {number} is damaged: delete the line to run it again") from None
     return lines
+
+
+def _is_whole(line: Line) -> bool:
+    """Whether it has what cells are made of."""
+    texts = all(isinstance(line[name], str) for name in ("key", "version", "device"))
+    measured = line["measured"]
+    return (
+        texts
+        and isinstance(line["seed"], int)
+        and isinstance(measured, dict)
+        and all(isinstance(value, (int, float, list, dict, NoneType)) for value in measured.values())
+    )
 
 
 def cut_torn_line(path: Path) -> None:

@@ -108,7 +108,10 @@ def reproduce(
     experiments = selection.experiments()
     device = pick_device(selection.device).type
     graphs, journal = Graphs(selection.root), Journal(folder / "runs")
+    before = {target: read_cells(folder / f"{target}.json") for target in TARGETS}  # a damaged file, found in time
     slots = [slot for experiment in experiments for slot in plan(experiment, selection, device, graphs)]
+    if not slots:
+        raise InputError(f"{', '.join(selection.targets)}: nothing there is of these graphs and methods; choose others")
     if not selection.run:
         _take_device(slots, journal)
     missing, wanting = _share(slots, journal)
@@ -124,7 +127,7 @@ def reproduce(
         if not cells:  # nothing of it was asked for
             continue
         places = [place for experiment in experiments for place in _places(experiment, selection)]
-        results[target] = merged(read_cells(folder / f"{target}.json"), cells, places)
+        results[target] = merged(before[target], cells, places)
         write_cells(folder / f"{target}.json", results[target])
     for experiment in experiments:
         journal.compress(experiment.name)

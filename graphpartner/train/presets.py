@@ -9,6 +9,9 @@ from graphpartner.train.settings import Settings
 
 FOLDER = Path(__file__).parent / "presets"
 FAMILIES = ("paper", "tuned", "views", "distilled", "best")
+KEYS: dict[str, type] = {"graph": str, "family": str, "provenance": str, "saw_test": bool, "settings": dict}
+"""What a file that ``gpnn search`` wrote has; ``finalists`` may come with it."""
+KINDS = {str: "text", bool: "true or false", dict: "names and values"}
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,25 @@ def _from_file(path: Path) -> Preset:
     import yaml
 
     try:
-        entry = yaml.safe_load(path.read_text())
-        mean, sd = _read(entry["graph"])["published"]
-        settings = Settings().replace(**entry["settings"])
-        return Preset(entry["graph"], entry["family"], settings, entry["provenance"], entry["saw_test"], (mean, sd))
+        entry = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"preset {path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise InputError(f"preset {path}: is no file that gpnn search wrote ({error})") from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise InputError(f"preset {path}: is no YAML file ({error})") from None
+    if not isinstance(entry, dict):
+        raise InputError(f"preset {path}: must hold the keys {', '.join(KEYS)}, as gpnn search writes them")
+    for key, kind in KEYS.items():
+        if not isinstance(entry.get(key), kind):
+            found = f"{key} = {entry[key]!r}" if key in entry else f"the key {key} is missing"
+            raise InputError(f"preset {path}: {found}; must be {KINDS[kind]}")
+    if unknown := sorted(map(str, entry.keys() - KEYS - {"finalists"})):
+        raise InputError(f"preset {path}: unknown key {unknown[0]}; must be one of {', '.join(KEYS)}")
+    try:
+        mean, sd = _read(entry["graph"])["published"]
+        settings = Settings().replace(**entry["settings"])
+    except InputError as error:
+        raise InputError(f"preset {path}: {error}") from None
+    return Preset(entry["graph"], entry["family"], settings, entry["provenance"], entry["saw_test"], (mean, sd))
 
 
 def preset_names() -> list[str]:

@@ -1,6 +1,7 @@
 """From lines to cells: means, outcomes, and what stays when cells are written again."""
 
 import dataclasses
+import json
 import math
 
 import pytest
@@ -89,11 +90,23 @@ def test_written_again():
     assert merged([], new[::-1], places) == new
 
 
+def test_fewer_of_the_same_runs_do_not_replace_more():
+    whole, part, other = made([80.0, 81.0, 82.0]), made([80.0, 81.0]), made([80.0, 83.0])
+    assert merged([whole], [part], [whole.place]) == [whole]
+    assert merged([part], [whole], [whole.place]) == [whole]
+    assert merged([whole], [other], [whole.place]) == [other]  # not the same runs
+
+
 def test_files(tmp_path):
     cells = [made([80.0, 81.0]), Cell("e", "b", "gpnn", "cora", "accuracy", at={"steps": 2}, reason="not here")]
     write_cells(tmp_path / "a.json", cells)
     assert read_cells(tmp_path / "a.json") == cells
     assert read_cells(tmp_path / "b.json") == []
-    (tmp_path / "b.json").write_text('[{"row": 1}]')
-    with pytest.raises(InputError, match=r"b\.json is not a list of cells"):
-        read_cells(tmp_path / "b.json")
+    whole = dataclasses.asdict(cells[0])
+    for wrong in ({"row": 1}, whole | {"at": None}, whole | {"mean": "abc"}, whole | {"values": 3}):
+        (tmp_path / "b.json").write_text(json.dumps([wrong]))
+        with pytest.raises(InputError, match=r"b\.json is not a list of cells"):
+            read_cells(tmp_path / "b.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InputError, match=r"folder\.json: cannot be read"):
+        read_cells(tmp_path / "folder.json")

@@ -61,12 +61,15 @@ def test_a_torn_line_is_ignored_and_repaired(tmp_path):
 
 
 def test_a_damaged_line_is_named(tmp_path):
-    (tmp_path / "table1.jsonl").write_text('{"key": "a", "measured": {}}\nnonsense\n{"key": "b", "measured": {}}\n')
+    whole = line(run(0), accuracy=70.0)
+    (tmp_path / "table1.jsonl").write_text(f"{json.dumps(whole)}\nnonsense\n{json.dumps(whole)}\n")
     with pytest.raises(InputError, match=r"table1\.jsonl, line 2 is damaged"):
         Journal(tmp_path)
-    (tmp_path / "table1.jsonl").write_text('{"key": "a", "measured": 3}\n')
-    with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
-        Journal(tmp_path)
+    without = {name: value for name, value in whole.items() if name != "seed"}
+    for wrong in (whole | {"measured": 3}, whole | {"measured": {"accuracy": "abc"}}, without):
+        (tmp_path / "table1.jsonl").write_text(json.dumps(wrong) + "\n")
+        with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+            Journal(tmp_path)
     (tmp_path / "table1.jsonl").unlink()
     (tmp_path / "table1.jsonl.gz").write_bytes(b"no archive")
     with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):

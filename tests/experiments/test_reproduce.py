@@ -191,6 +191,7 @@ def test_a_missing_preset_is_a_reason(tmp_path, tiny):
         (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be among citeseer"),
         (Selection(("table1",), methods=("bert",)), "--methods bert: must be among appnp"),
         (Selection(("table1",), seeds=0), "--seeds 0: must be 1 or more"),
+        (Selection(("fig1",), methods=("gpnn",)), "fig1: nothing there is of these graphs and methods"),
     ],
 )
 def test_wrong_selections(tmp_path, selection, words):
