@@ -9,7 +9,7 @@ from graphpartner.cli.options import DataOption, JsonOption
 def data(root: DataOption = None, as_json: JsonOption = False) -> None:
     """List the graphs: statistics, source, licence, and whether each is here."""
     from graphpartner.graph.catalogue import CATALOGUE
-    from graphpartner.graph.datasets import locate
+    from graphpartner.graph.location import locate
     from graphpartner.report.catalogue import catalogue_page
     from graphpartner.report.terminal import show
 
