@@ -15,11 +15,11 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
 
     found = [(entry, locate(name, root)) for name, entry in CATALOGUE.items()]
     if as_json:
-        rows = [
+        graphs = [
             dataclasses.asdict(entry) | {"is_here": location.is_here, "location": str(location)}
             for entry, location in found
         ]
-        print(json.dumps(rows))
+        print(json.dumps({"graphs": graphs}))
         return
     for part in catalogue_page(found):
         show(part)
