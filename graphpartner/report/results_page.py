@@ -134,4 +134,5 @@ def _machines(cells: Sequence[Cell]) -> str:
     versions = dict.fromkeys(cell.version for cell in cells if cell.version)
     if not machines:
         return ""
-    return f"Measured on {'; '.join(map(str, machines))}; graphpartner {', '.join(map(str, versions))}."
+    named = "; ".join(map(str, machines)).replace(", 1 threads", ", 1 thread")  # as journals have it
+    return f"Measured on {named}; graphpartner {', '.join(map(str, versions))}."

@@ -116,6 +116,16 @@ def test_the_committed_page_follows_from_the_committed_results():
     assert results_page(REPOSITORY / "results", page) == page.read_text()
 
 
+def test_one_thread_is_one(tmp_path):
+    machines = "a CPU, 1 threads", "a CPU, 11 threads"
+    cells = [
+        dataclasses.replace(cell("GPNN", [80.0], graph), device=machine)
+        for graph, machine in zip(("cora", "citeseer"), machines, strict=True)
+    ]
+    write_cells(tmp_path / "table1.json", cells)
+    assert "Measured on a CPU, 1 thread; a CPU, 11 threads;" in results_page(tmp_path, tmp_path / "results.md")
+
+
 def test_a_remark_says_whom_it_is_about_and_is_told_where_a_method_is_behind_its_own_authors():
     near = dataclasses.replace(
         cell("JKNet", [71.4], "citeseer"), experiment="table1-jknet", outcome="holds", remark="one seed"
