@@ -26,13 +26,13 @@ def results() -> Console:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print results; in a pipe without the blanks that fill a table up to its width."""
+    """Print results, nothing of them cut off; in a pipe without the blanks that fill a table up to its width."""
     console = results()
     if console.is_terminal:
-        console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts))
+        console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts), crop=False)
         return
     with console.capture() as text:
-        console.print(*parts, sep="\n")
+        console.print(*parts, sep="\n", crop=False)
     print(*(line.rstrip() for line in text.get().splitlines()), sep="\n")
 
 
