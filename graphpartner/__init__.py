@@ -1,22 +1,30 @@
-"""Graph Partner Neural Networks: classify the nodes of a graph from a handful of labels."""
+"""Graph Partner Neural Networks: classify the nodes of a graph from a handful of labels.
 
-from graphpartner.enhance.join import attribute_graph
-from graphpartner.enhance.quality import edge_quality
-from graphpartner.enhance.transform import Enhance
-from graphpartner.errors import InputError
-from graphpartner.fit.node_graph import NodeGraph
-from graphpartner.graph.datasets import load_dataset
-from graphpartner.graph.splits import per_class_split, per_class_splits
-from graphpartner.model.gpnn import GPNN
-from graphpartner.model.losses import consistency_loss, rectification_loss
-from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
-from graphpartner.smoothness.energy import dirichlet_energy
-from graphpartner.smoothness.mad_gap import mad, mad_gap
-from graphpartner.smoothness.singular_values import singular_values
-from graphpartner.train.presets import Preset, preset
-from graphpartner.train.runs import Runs
-from graphpartner.train.settings import Settings
-from graphpartner.train.trainer import train
+Every name below is loaded when it is first asked for: PyTorch takes seconds, and ``gpnn --help`` does without.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphpartner.enhance.join import attribute_graph
+    from graphpartner.enhance.quality import edge_quality
+    from graphpartner.enhance.transform import Enhance
+    from graphpartner.errors import InputError
+    from graphpartner.estimator import GPNNClassifier
+    from graphpartner.fit.node_graph import NodeGraph
+    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.splits import per_class_split, per_class_splits
+    from graphpartner.model.gpnn import GPNN
+    from graphpartner.model.losses import consistency_loss, rectification_loss
+    from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
+    from graphpartner.smoothness.energy import dirichlet_energy
+    from graphpartner.smoothness.mad_gap import mad, mad_gap
+    from graphpartner.smoothness.singular_values import singular_values
+    from graphpartner.train.presets import Preset, preset
+    from graphpartner.train.runs import Runs
+    from graphpartner.train.settings import Settings
+    from graphpartner.train.trainer import train
 
 __version__ = "0.1.0"
 
@@ -46,11 +54,44 @@ __all__ = [
     "train",
 ]
 
+_PLACES = {
+    "GPNN": "graphpartner.model.gpnn",
+    "Enhance": "graphpartner.enhance.transform",
+    "GPNNClassifier": "graphpartner.estimator",
+    "InputError": "graphpartner.errors",
+    "NodeGraph": "graphpartner.fit.node_graph",
+    "Preset": "graphpartner.train.presets",
+    "Runs": "graphpartner.train.runs",
+    "Settings": "graphpartner.train.settings",
+    "attribute_graph": "graphpartner.enhance.join",
+    "consistency_loss": "graphpartner.model.losses",
+    "dirichlet_energy": "graphpartner.smoothness.energy",
+    "edge_quality": "graphpartner.enhance.quality",
+    "energy_bounds": "graphpartner.smoothness.bounds",
+    "load_dataset": "graphpartner.graph.datasets",
+    "mad": "graphpartner.smoothness.mad_gap",
+    "mad_gap": "graphpartner.smoothness.mad_gap",
+    "partner_bounds": "graphpartner.smoothness.bounds",
+    "per_class_split": "graphpartner.graph.splits",
+    "per_class_splits": "graphpartner.graph.splits",
+    "preset": "graphpartner.train.presets",
+    "rectification_loss": "graphpartner.model.losses",
+    "singular_values": "graphpartner.smoothness.singular_values",
+    "train": "graphpartner.train.trainer",
+}
 
-def __getattr__(name: str) -> object:
-    """``GPNNClassifier`` is loaded when it is asked for: it needs scikit-learn, the rest does not."""
-    if name == "GPNNClassifier":
-        from graphpartner.estimator import GPNNClassifier
+if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name there is
+    # A room and a function are both called ``train``. Python binds a room to its name in the package when the room is
+    # loaded, and only then: so it is loaded here, where it is light, and its name is freed for the function.
+    import_module("graphpartner.train")
+    globals().pop("train", None)
 
-        return GPNNClassifier
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """A public name, from the file it lies in."""
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_PLACES[name]), name)
+
+    def __dir__() -> list[str]:
+        """Public names are there before they are loaded."""
+        return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from graphpartner.graph.catalogue import find_entry
-from graphpartner.graph.datasets import BUILTIN
+from graphpartner.graph.location import BUILTIN
 from graphpartner.graph.packed import pack, unpack, write_atomically
 from graphpartner.graph.planetoid import read_planetoid
 

@@ -351,7 +351,7 @@ def test_data(gpnn):
         assert entry.licence in out
     assert "built in" in out
     code, out, _ = gpnn("data", "--json")
-    rows = json.loads(out)
+    rows = json.loads(out)["graphs"]
     assert [row["name"] for row in rows] == list(CATALOGUE)
     assert rows[0]["is_here"] is True
 

@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -69,12 +70,30 @@ def test_a_room_imports_only_from_rooms_above(path):
     assert not outside, f"{name(path)} imports {outside} from below"
 
 
-def test_importing_the_package_loads_nothing_it_does_not_need():
+def modules_after(code: str) -> set[str]:
+    """What Python has loaded after this code, in a process of its own."""
+    told = f"import sys\n{code}\nprint('modules', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return {module.partition(".")[0] for module in done.stdout.splitlines()[-1].split()}
+
+
+def test_importing_the_package_loads_nothing():
+    assert not modules_after("import graphpartner, graphpartner.cli") & {"torch", "torch_geometric", "numpy", "scipy"}
+
+
+@pytest.mark.parametrize("command", [["--help"], ["train", "--help"], ["reproduce", "--help"], ["data"]], ids=" ".join)
+def test_a_command_that_only_tells_does_not_wait_for_torch(command):
+    code = f"from graphpartner.cli import main\nsys.argv = ['gpnn', *{command}]\nmain()"
+    assert not modules_after(code) & {"torch", "torch_geometric", "numpy", "scipy"}
+
+
+def test_public_names_load_nothing_they_do_not_need():
     # PyTorch Geometric loads some of these itself where they are installed.
-    needed = "import sys, torch, numpy, scipy.sparse, torch_geometric.data, torch_geometric.transforms"
-    code = f"{needed}; before = set(sys.modules); import graphpartner; print(*set(sys.modules) - before)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert {module.partition(".")[0] for module in done.stdout.split()} & set(LAZY) == set()
+    needed = "import torch, numpy, scipy.sparse, torch_geometric.data, torch_geometric.transforms"
+    names = set(graphpartner.__all__) - {"GPNNClassifier"}  # it needs scikit-learn
+    before, after = modules_after(needed), modules_after(f"{needed}\nfrom graphpartner import {', '.join(names)}")
+    assert "graphpartner" in after
+    assert (after - before) & set(LAZY) == set()
 
 
 @pytest.mark.parametrize("public", graphpartner.__all__)
@@ -84,10 +103,44 @@ def test_public_names_are_described(public):
     assert value.__doc__
 
 
-def test_public_names_are_in_order():
-    imported = {public for public in vars(graphpartner) if not public.startswith("_")} | {"GPNNClassifier"}  # lazy
-    rooms = {*ROOMS, *FREE}
-    assert imported - rooms == set(graphpartner.__all__) - rooms
+def test_public_names_are_those_a_type_checker_sees():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("graphpartner.")
+        for alias in node.names
+    }
+    assert seen == graphpartner._PLACES
+    assert set(dir(graphpartner)) >= set(graphpartner.__all__) == set(seen)
+    for public, place in seen.items():
+        assert getattr(graphpartner, public) is getattr(import_module(place), public)
+    with pytest.raises(AttributeError, match="module 'graphpartner' has no attribute 'trian'"):
+        _ = graphpartner.trian
+
+
+def test_train_is_a_function_and_a_room():
+    assert set(graphpartner.__all__) & {room(path) for path in SOURCES} == {"train"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import graphpartner.train",
+        "import graphpartner.train.trainer",
+        "from graphpartner.train import settings, trainer",
+        "from graphpartner import *",
+        "import importlib; importlib.reload(__import__('graphpartner'))",
+        "import graphpartner.experiments.perform",
+    ],
+)
+def test_the_room_never_hides_the_function(first):
+    told = "import graphpartner, pickle; from graphpartner import train; print(type(train).__name__, train.__module__)"
+    same = "print(pickle.loads(pickle.dumps(train)) is train is graphpartner.train)"
+    code = f"{first}\n{told}\n{same}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["function graphpartner.train.trainer", "True"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)

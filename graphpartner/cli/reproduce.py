@@ -35,7 +35,7 @@ def reproduce(
     from graphpartner.experiments.verdicts import verdicts
     from graphpartner.report.reproduction import terminal_tables, verdict_table
     from graphpartner.report.results_page import write_results_page, write_target
-    from graphpartner.report.terminal import notes, progress, show
+    from graphpartner.report.terminal import notes, progress, results, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))
     if seeds is not None:
@@ -56,16 +56,16 @@ def reproduce(
     page = output_file(page or folder / "results.md", "--page")
     failures: list[str] = []
     with progress("reproducing") as tell:
-        results = run_experiments(selection, folder, tell, failures.append)
-    for target, cells in results.items():
+        measured = run_experiments(selection, folder, tell, failures.append)
+    for target, cells in measured.items():
         write_target(target, cells, folder)
-        for table in terminal_tables(target, cells):
-            show(table, "")
+        for table in terminal_tables(target, cells, results().width):
+            show(table)
     write_results_page(folder, page, preview=quick)
-    found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in results]
+    found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in measured]
     if found:
         show(verdict_table(found))
-    if any(cell.saw_test for cells in results.values() for cell in cells):
+    if any(cell.saw_test for cells in measured.values() for cell in cells):
         show("† settings picked with a look at test accuracy: what the method can do, not what a fair selection finds")
     for failure in failures:
         notes().print(f"not run: {failure}", markup=False)

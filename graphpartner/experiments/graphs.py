@@ -5,7 +5,8 @@ from functools import cached_property, lru_cache
 
 from torch_geometric.data import Data
 
-from graphpartner.graph.datasets import load_dataset, locate
+from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.location import locate
 from graphpartner.graph.splits import with_split
 from graphpartner.smoothness.hop_pairs import HopPairs, hop_pairs
 from graphpartner.smoothness.spectrum import LaplacianExtremes, laplacian_extremes

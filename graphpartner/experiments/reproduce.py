@@ -18,7 +18,7 @@ from graphpartner.experiments.perform import perform, settings_of
 from graphpartner.experiments.runs import LOOKS, Run, batches
 from graphpartner.experiments.verdicts import verdicts, write_verdicts
 from graphpartner.graph.catalogue import CATALOGUE
-from graphpartner.graph.datasets import data_root
+from graphpartner.graph.location import data_root
 from graphpartner.progress import Progress, silent
 from graphpartner.train.presets import preset as find_preset
 from graphpartner.train.trainer import pick_device

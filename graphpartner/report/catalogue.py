@@ -3,7 +3,7 @@
 from rich.table import Table
 
 from graphpartner.graph.catalogue import GraphEntry
-from graphpartner.graph.datasets import Location
+from graphpartner.graph.location import Location
 
 HERE = {"root": "yes", "cache": "in cache", "download": "no"}
 

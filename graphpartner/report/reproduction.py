@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import Verdict
 from graphpartner.graph.catalogue import title
+from graphpartner.report.columns import Column, blocks, fitted, natural
 
 MEASURES = {
     "accuracy": "test accuracy, %",
@@ -88,48 +91,64 @@ def mark(cell: Cell) -> str:
     return " †" if cell.saw_test and cell.measure.endswith("accuracy") else ""
 
 
-def terminal_tables(target: str, cells: Sequence[Cell]) -> list[Table]:
-    """For each measure of a target a table: one line a cell, or one line a row where something is varied."""
+def terminal_tables(target: str, cells: Sequence[Cell], width: int) -> list[Group]:
+    """A target's tables within a width: one line a cell, or one line a row where something is varied."""
+    flat = [cell for cell in cells if not cell.at and cell.measure != "picture"]
     varied = [cell for cell in cells if cell.at]
-    tables = [_list_table(target, [cell for cell in cells if not cell.at and cell.measure != "picture"])]
+    tables = _lists(target, flat, width)
     for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
-        own = [cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)]
-        lines, columns, found = pivot(own)
-        table = Table(f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}", box=None, pad_edge=False)
-        for column in columns:
-            table.add_column(column, justify="right")
-        for line in lines:
-            table.add_row(line, *(_short(found.get((line, column))) for column in columns))
-        tables.append(table)
-    return [table for table in tables if table.row_count]
+        axis, lines, values, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
+        numbers = [Column(f"{value:g}", [short(found.get((line, value))) for line in lines]) for value in values]
+        parts = blocks(Column(axis, lines, "left", wraps=True), numbers, width)
+        heading = _heading(f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}")
+        tables.append(Group(heading, *(part for block in parts for part in (block, ""))))
+    return tables
 
 
-def _list_table(target: str, cells: Sequence[Cell]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name, side in zip(
-        (target, "graph", "measure", "published", "ours", "runs", "difference", ""), "lllrrrrl", strict=True
-    ):
-        table.add_column(name, justify="right" if side == "r" else "left")
-    colours = {"holds": "green", "higher": "cyan", "lower": "red"}
-    for cell in cells:
-        said = f"[{colours[cell.outcome]}]{cell.outcome}[/]" if cell.outcome else ""
-        ours = spread(cell.measure, cell.mean, cell.sd) + mark(cell)
-        if cell.mean is None:
-            ours, said = "", f"[yellow]{cell.reason}[/]" if cell.reason else ""
-        name = MEASURES.get(cell.measure, cell.measure)
-        runs = str(cell.runs) if cell.runs else ""
-        table.add_row(cell.row, cell.graph, name, published(cell), ours, runs, difference(cell), said)
-    return table
+def _heading(words: str) -> Text:
+    return Text(words, style="bold")
 
 
-def pivot(cells: Sequence[Cell]) -> tuple[list[str], list[str], dict[tuple[str, str], Cell]]:
-    """Cells over a grid as lines (row and every varied value but the last of the axis) and columns (the axis)."""
+COLOURS = {"holds": "green", "higher": "cyan", "lower": "red", "": ""}
+
+
+def _lists(target: str, cells: Sequence[Cell], width: int) -> list[Group]:
+    """One table with a column for the measure, or one for each measure where there is one only, or no room."""
+    names = dict.fromkeys(MEASURES.get(cell.measure, cell.measure) for cell in cells)
+    columns = _columns(cells, with_measure=True)
+    if len(names) > 1 and natural(columns) <= width:
+        return [Group(_heading(target), fitted(columns, width), "")]
+    tables = []
+    for name in names:
+        own = [cell for cell in cells if MEASURES.get(cell.measure, cell.measure) == name]
+        tables.append(Group(_heading(f"{target}: {name}"), fitted(_columns(own, with_measure=False), width), ""))
+    return tables
+
+
+def _columns(cells: Sequence[Cell], with_measure: bool) -> list[Column]:
+    said = [
+        Text(cell.reason or "", "yellow") if cell.mean is None else Text(cell.outcome, COLOURS[cell.outcome])
+        for cell in cells
+    ]
+    ours = ["" if cell.mean is None else spread(cell.measure, cell.mean, cell.sd) + mark(cell) for cell in cells]
+    columns = [
+        Column("", [cell.row for cell in cells], "left", wraps=True),
+        Column("graph", [cell.graph for cell in cells], "left"),
+        Column("measure", [MEASURES.get(cell.measure, cell.measure) for cell in cells if with_measure], "left"),
+        Column("published", [published(cell) for cell in cells]),
+        Column("ours", ours),
+        Column("runs", [str(cell.runs or "") for cell in cells]),
+        Column("off by", [difference(cell) for cell in cells]),
+        Column("", said, "left", wraps=True),
+    ]
+    return [column for column in columns if any(column.cells)]
+
+
+def pivot(cells: Sequence[Cell]) -> tuple[str, list[str], list[float], dict[tuple[str, float], Cell]]:
+    """Cells over a grid: its axis, lines (row and every other varied value), the axis' values, and what lies where."""
     axis = "layer" if any("layer" in cell.at for cell in cells) else "steps"
-    found = {}
-    for cell in sorted(cells, key=lambda cell: cell.at.get(axis, 0)):
-        found[_line(cell, axis), f"{axis} {cell.at.get(axis, 0):g}"] = cell
-    lines = list(dict.fromkeys(_line(cell, axis) for cell in cells))
-    return lines, list(dict.fromkeys(column for _, column in found)), found
+    found = {(_line(cell, axis), cell.at.get(axis, 0)): cell for cell in cells}
+    return axis, list(dict.fromkeys(line for line, _ in found)), sorted({value for _, value in found}), found
 
 
 def _line(cell: Cell, axis: str) -> str:
@@ -137,7 +156,8 @@ def _line(cell: Cell, axis: str) -> str:
     return f"{cell.row}, {rest}" if rest else cell.row
 
 
-def _short(cell: Cell | None) -> str:
+def short(cell: Cell | None) -> str:
+    """A number without its spread, a dash where there is none."""
     if cell is None or cell.mean is None:
         return "–"
     return spread(cell.measure, cell.mean, None) if cell.measure == "accuracy" else number(cell.measure, cell.mean)
@@ -151,11 +171,12 @@ def markdown(cells: Sequence[Cell]) -> str:
         parts.append(_by_graph(flat))
     varied = [cell for cell in cells if cell.at]
     for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
-        lines, columns, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
-        table = [f"| {title(graph)}: {MEASURES.get(measure, measure)} | {' | '.join(columns)} |"]
-        table.append("|---|" + "--:|" * len(columns))
+        axis, lines, values, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
+        table = [f"**{title(graph)}: {MEASURES.get(measure, measure)}**", ""]
+        table.append(f"| {axis} | {' | '.join(f'{value:g}' for value in values)} |")
+        table.append("|---|" + "--:|" * len(values))
         table += [
-            f"| {line} | " + " | ".join(_short(found.get((line, each))) for each in columns) + " |" for line in lines
+            f"| {line} | " + " | ".join(short(found.get((line, each))) for each in values) + " |" for line in lines
         ]
         parts.append("\n".join(table))
     return "\n\n".join(parts)

@@ -40,9 +40,9 @@ def write_target(target: str, cells: Sequence[Cell], folder: Path) -> None:
 CHOSEN = (
     "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
     "says otherwise. The rule of the search, likelihood where accuracies are too close to tell, was settled after a "
-    "comparison with test accuracy on Cora and CiteSeer; the other graphs had no part in it. Where all splits are random, "
-    "no run of a search sees a label of its own split's test nodes, but a node that one split validates on is a test "
-    "node of others."
+    "comparison with test accuracy on Cora and CiteSeer; the other graphs had no part in it. Where all splits are "
+    "random, no run of a search sees a label of its own split's test nodes, but a node that one split validates on is "
+    "a test node of others."
 )
 FINDINGS, SHORTFALLS, CLAIMS = "The paper's findings", "Where we fall short", "What we claim ourselves"
 PREVIEW = "A preview: few runs, few epochs, small grids, on the built-in graph alone. Nothing here is a result."
@@ -171,4 +171,5 @@ def _machines(cells: Sequence[Cell]) -> str:
     versions = dict.fromkeys(cell.version for cell in cells if cell.version)
     if not machines:
         return ""
-    return f"Measured on {'; '.join(map(str, machines))}; graphpartner {', '.join(map(str, versions))}."
+    named = "; ".join(map(str, machines)).replace(", 1 threads", ", 1 thread")  # as journals have it
+    return f"Measured on {named}; graphpartner {', '.join(map(str, versions))}."

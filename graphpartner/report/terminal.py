@@ -4,16 +4,20 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from threading import Timer
+from typing import Self
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
 from graphpartner.progress import Progress
 
 WIDE = 240  # columns where there is no terminal that has a width
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
+FIRST_AFTER = 2.0  # seconds until it says there that it has begun: loops may be compiled before anything is done
 
 
 def results() -> Console:
@@ -22,13 +26,13 @@ def results() -> Console:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print results; in a pipe without the blanks that fill a table up to its width."""
+    """Print results, nothing of them cut off; in a pipe without the blanks that fill a table up to its width."""
     console = results()
     if console.is_terminal:
-        console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts))
+        console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts), crop=False)
         return
     with console.capture() as text:
-        console.print(*parts, sep="\n")
+        console.print(*parts, sep="\n", crop=False)
     print(*(line.rstrip() for line in text.get().splitlines()), sep="\n")
 
 
@@ -58,12 +62,20 @@ def progress(title: str) -> Iterator[Progress]:
     """A function of (done, total) that shows how far a job is and when it will end."""
     console = notes()
     if not console.is_terminal:
-        yield _Lines(title, console)
+        with _Lines(title, console) as lines:
+            yield lines
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("ends within"), TimeRemainingColumn(), console=console, transient=True) as bars:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), _End())
+    with Bars(*columns, console=console, transient=True) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class _End(TimeRemainingColumn):
+    """When it will end, as soon as that is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text.assemble("ends within ", super().render(task)) if task.time_remaining else Text()
 
 
 class _Lines:
@@ -76,6 +88,14 @@ class _Lines:
         self.title, self.console = title, console
         self.start = self.told = time.monotonic()
         self.first: tuple[float, int] | None = None
+        self.begun = Timer(FIRST_AFTER, console.print, [f"{title}: begun"])
+
+    def __enter__(self) -> Self:
+        self.begun.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.begun.cancel()
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
@@ -85,8 +105,11 @@ class _Lines:
         if now - self.told < LINE_EVERY or done == before:
             return
         self.told = now
-        left = duration((now - since) * (total - done) / (done - before))
-        self.console.print(f"{self.title}: {done / total:.0%}, {duration(now - self.start)} taken, at most {left} left")
+        self.begun.cancel()
+        line = f"{self.title}: {done / total:.0%}, {duration(now - self.start)} taken"
+        if done < total:
+            line += f", at most {duration((now - since) * (total - done) / (done - before))} left"
+        self.console.print(line)
 
 
 def duration(seconds: float) -> str:

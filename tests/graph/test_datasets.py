@@ -16,8 +16,9 @@ import torch
 from graphpartner.errors import InputError
 from graphpartner.graph.benchmark_npz import read_benchmark_npz
 from graphpartner.graph.catalogue import CATALOGUE, find_entry
-from graphpartner.graph.datasets import BUILTIN, load_dataset, locate
-from graphpartner.graph.datasets import data_root as find_data_root
+from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.location import BUILTIN, locate
+from graphpartner.graph.location import data_root as find_data_root
 from tests.graph.test_benchmark_npz import npz, parts
 
 REPOSITORY = Path(__file__).parents[2]
@@ -180,7 +181,7 @@ def test_a_damaged_built_in_file(tmp_path, monkeypatch):
     content = bytearray((BUILTIN / "citeseer.npz").read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "citeseer.npz").write_bytes(content)
-    monkeypatch.setattr("graphpartner.graph.datasets.BUILTIN", tmp_path)
+    monkeypatch.setattr("graphpartner.graph.location.BUILTIN", tmp_path)
     with pytest.raises(InputError, match=r"citeseer\.npz"):
         load_dataset("citeseer")
 

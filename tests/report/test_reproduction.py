@@ -1,15 +1,18 @@
 """Tables, figures and the page that people see, from made-up cells."""
 
 import dataclasses
+import io
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from graphpartner.experiments.cells import write_cells
 from graphpartner.experiments.reproduce import read_results
 from graphpartner.report.curves import FIGURES, draw
-from graphpartner.report.reproduction import markdown, terminal_tables
+from graphpartner.report.reproduction import difference, markdown, published, short, spread, terminal_tables
 from graphpartner.report.results_page import results_page, target_text, write_results_page, write_target
 from graphpartner.report.terminal import show
 from tests.experiments.toy import cell, curve
@@ -31,17 +34,63 @@ def table1():
 
 
 def test_terminal(capsys):
-    for table in terminal_tables("table1", table1()):
+    for table in terminal_tables("table1", table1(), 240):
         show(table)
     out = capsys.readouterr().out
+    assert out.startswith("table1: accuracy, %\n")
+    assert "measure" not in out  # there is one
     assert "86.0 ± 0.4" in out
     assert "84.20 ± 0.28 †" in out
     assert "-1.80" in out
     assert "lower" in out
     assert "no baselines" in out
-    for table in terminal_tables("fig4", curve("full", dict.fromkeys(STEPS, 80.0))):
+    for table in terminal_tables("fig4", curve("full", dict.fromkeys(STEPS, 80.0)), 240):
         show(table)
-    assert "steps 16" in capsys.readouterr().out
+    heading, steps, *_ = capsys.readouterr().out.splitlines()
+    assert heading == "fig4: accuracy, %, Cora"
+    assert steps.split() == ["steps", "2", "4", "8", "16"]
+
+
+def test_measures_have_a_column_or_a_table_each():
+    cells = [cell("GPNN", [9.0], measure=measure) for measure in ("num_new", "seconds")]
+    (both,) = rendered("table3", cells, 80)
+    assert both.splitlines()[0] == "table3"
+    assert "new pairs" in both
+    assert [part.splitlines()[0] for part in rendered("table3", cells, 30)] == [
+        "table3: new pairs",
+        "table3: seconds a run",
+    ]
+
+
+def rendered(target, cells, width):
+    """Each table as it is printed on a terminal of this width, nothing of it cut off by the terminal."""
+    texts = []
+    for table in terminal_tables(target, cells, width):
+        console = Console(width=width, file=io.StringIO())
+        console.print(table, crop=False)
+        texts.append(console.file.getvalue())
+    return texts
+
+
+COMMITTED = {"made up": table1()} | read_results(REPOSITORY / "results")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("target", list(COMMITTED))
+def test_numbers_and_names_are_whole_at_every_width(target, width):
+    cells = [each for each in COMMITTED[target] if each.measure != "picture"]
+    text = "".join(rendered(target, cells, width))
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    expected = Counter()
+    for each in cells:
+        if each.at:
+            expected[short(each)] += 1
+        else:
+            expected[each.graph] += 1
+            expected.update(published(each).split() + difference(each).split())
+            expected.update(spread(each.measure, each.mean, each.sd).split() if each.mean is not None else [])
+    assert not expected - Counter(text.split())
 
 
 def test_markdown():
@@ -49,6 +98,13 @@ def test_markdown():
     assert lines[0] == "| test accuracy, % | CiteSeer | A-Photo |"
     assert "**84.20 ± 0.28** (2) †<br>paper 86.0 ± 0.4, -1.80 lower" in lines[2]
     assert "*no baselines*<br>paper 86.0 ± 0.4" in lines[3]
+    assert markdown(curve("full", {2: 80.0, 16: 79.5})).splitlines() == [
+        "**Cora: accuracy, %**",
+        "",
+        "| steps | 2 | 16 |",
+        "|---|--:|--:|",
+        "| full | 80.00 | 79.50 |",
+    ]
 
 
 def test_the_page_says_where_we_fall_short(tmp_path):
@@ -142,6 +198,16 @@ def test_no_data_no_figure(tmp_path):
 def test_the_committed_page_follows_from_the_committed_results():
     page = REPOSITORY / "docs" / "results.md"
     assert results_page(REPOSITORY / "results", page) == page.read_text()
+
+
+def test_one_thread_is_one(tmp_path):
+    machines = "a CPU, 1 threads", "a CPU, 11 threads"
+    cells = [
+        dataclasses.replace(cell("GPNN", [80.0], graph), device=machine)
+        for graph, machine in zip(("cora", "citeseer"), machines, strict=True)
+    ]
+    write_cells(tmp_path / "table1.json", cells)
+    assert "Measured on a CPU, 1 thread; a CPU, 11 threads;" in results_page(tmp_path, tmp_path / "results.md")
 
 
 def test_a_remark_says_whom_it_is_about_and_is_told_where_a_method_is_behind_its_own_authors():
