@@ -10,6 +10,7 @@ from graphpartner.experiments.reproduce import read_results
 from graphpartner.experiments.table_findings import NEAR
 from graphpartner.experiments.verdicts import verdicts
 from graphpartner.graph.packed import write_atomically
+from graphpartner.report.alt_texts import alt_text
 from graphpartner.report.curves import FIGURES, draw
 from graphpartner.report.reproduction import RULE, difference, markdown, number, published, title, verdict_lines
 
@@ -77,7 +78,8 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         parts.append(target_text(target, results[target]))
         figure = folder / f"{target}.svg"
         if target in FIGURES and figure.exists():
-            parts.append(f"![{TITLES[target]}]({Path(os.path.relpath(figure, page.parent)).as_posix()})")
+            seen = alt_text(target, results[target])
+            parts.append(f"![{seen}]({Path(os.path.relpath(figure, page.parent)).as_posix()})")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
