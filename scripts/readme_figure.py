@@ -6,6 +6,7 @@ Trains one GPNN on the built-in CiteSeer with the preset citeseer/paper and seed
 With a folder, the files go there instead, and a depth.png for looking at beside them.
 """
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -23,12 +24,14 @@ PRESET, SEED = "citeseer/paper", 0
 def main(folder: Path, files: list[str]) -> None:
     torch.set_num_threads(1)  # sums in another order give another, equally good, model
     data = gp.load_dataset("citeseer")
+    settings = gp.preset(PRESET).settings
     with progress("training") as show:
-        runs = gp.train(data, gp.preset(PRESET), seeds=[SEED], device="cpu", progress=show)
+        runs = gp.train(data, settings, seeds=[SEED], device="cpu", progress=show)
     sweep = depth_sweep(runs, data, max_steps=64)
     folder.mkdir(parents=True, exist_ok=True)
     about = {"graph": "citeseer", "preset": PRESET, "graphpartner": gp.__version__}
-    (folder / "depth.json").write_text(json.dumps(about | sweep.asdict(), indent=1) + "\n")
+    content = about | {"settings": dataclasses.asdict(settings)} | sweep.asdict()
+    (folder / "depth.json").write_text(json.dumps(content, indent=1) + "\n")
     title = (
         f"One GPNN on CiteSeer (preset {PRESET}, seed {SEED}), evaluated at other depths than the one it was trained at"
     )

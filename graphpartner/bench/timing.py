@@ -13,7 +13,7 @@ Work = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: how many times faster than a peer, against the bar and the floor.
+    """One claim: how many times faster than a peer or a limit, against the bar and the floor.
 
     Attributes:
         what: the claim.
@@ -21,12 +21,12 @@ class Row:
         device: ``cpu`` with the number of threads, or the GPU's name.
         precision: float32 unless it says what else.
         ours: our seconds.
-        theirs: the peer's seconds, measured in the same run.
+        theirs: the peer's seconds, measured in the same run, or the limit.
         ratio: theirs / ours.
         bar: the least ratio asked for; None where none was.
         floor: the least seconds that bytes and operations allow on this machine; None where not computed.
         same_accuracy: whether both sides give the same answer: equal results, or accuracies that do not differ beyond
-            sampling error.
+            sampling error; None where seconds alone are compared, as with another model.
         note: how that was judged, and what else belongs to the row.
     """
 
@@ -39,13 +39,13 @@ class Row:
     ratio: float
     bar: float | None
     floor: float | None
-    same_accuracy: bool
+    same_accuracy: bool | None
     note: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether the bar is reached by a side that is right."""
-        return self.same_accuracy and (self.bar is None or self.ratio >= self.bar)
+        """Whether the bar is reached by a side that is not wrong."""
+        return self.same_accuracy is not False and (self.bar is None or self.ratio >= self.bar)
 
     def asdict(self) -> dict[str, Any]:
         """For a JSON file."""

@@ -114,7 +114,7 @@ def against_peer(peer: str, root: str | None, device: torch.device, bar: float |
     what = f"an epoch, per run of {replicas}, against {peer.upper()} at its paper's sizes"
     note = "another model: accuracies are compared in the results"
     name = device_name(device)
-    return Row(what, "cora", name, "float32", ours / replicas, theirs, theirs * replicas / ours, bar, None, True, note)
+    return Row(what, "cora", name, "float32", ours / replicas, theirs, theirs * replicas / ours, bar, None, None, note)
 
 
 def plan_choice(graph: str, root: str | None, device: torch.device, num_steps: int, replicas: int) -> Row:
@@ -164,7 +164,7 @@ def together_against_alone(graph: str, root: str | None, device: torch.device, s
         theirs / ours,
         bar,
         None,
-        True,
+        None,
         "12 epochs, set-up included",
     )
 
@@ -200,7 +200,7 @@ def whole_row(root: str | None, device: torch.device, limit: float) -> Row:
     seconds = time.perf_counter() - start
     what = "the paper's whole GPNN row, 3 × 100 + 3 × 10 runs, joins included, against the limit"
     note = "test accuracy in %: " + ", ".join(means)
-    return Row(what, "all six", device_name(device), "float32", seconds, limit, limit / seconds, 1.0, None, True, note)
+    return Row(what, "all six", device_name(device), "float32", seconds, limit, limit / seconds, 1.0, None, None, note)
 
 
 def cpu_rows(root: str | None) -> Iterator[Callable[[], Row]]:

@@ -1,18 +1,17 @@
 """The paper's figures, drawn from the cells of a target: one function a figure."""
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import curve, graphs_of, means
 from graphpartner.graph.catalogue import title
-from graphpartner.report.figures import GRAPH, PARTNER, STYLE, WHOLE, save
+from graphpartner.report.figures import save
+from graphpartner.report.style import BAND, COLOURS, GREY, LINES, MARKS, SIZE, STYLE
 
-GREEN = "#3f8f5b"
-COLOURS = (WHOLE, GRAPH, PARTNER, GREEN)  # told apart in grey and by colour-blind eyes, too
-MARKS = ("o", "s", "^", "D")
-SIZE = (9.0, 3.9)
+CLASS_MARKS = "osD^vPX*<>hpd8H"
 
 
 def draw(target: str, cells: Sequence[Cell], folder: Path) -> list[Path]:
@@ -32,31 +31,46 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
     graph = graphs_of(cells)[0]
     left, right = figure.subplots(1, 2)
     left.set_yscale("log")
-    for (measure, name), colour, mark in zip(
+    for (measure, name), colour, mark, line in zip(
         (
             ("layer_energy", "Dirichlet energy"),
             ("layer_s_max", "squared largest singular value"),
             ("layer_s_min", "squared smallest singular value"),
         ),
-        COLOURS, MARKS, strict=False,
+        COLOURS, MARKS, LINES, strict=False,
     ):  # fmt: skip
         own = curve(cells, "GCN", graph, measure, "layer")
-        left.plot([cell.at["layer"] for cell in own], _positive(means(own)), color=colour, marker=mark, label=name)
+        layers = [cell.at["layer"] for cell in own]
+        left.plot(layers, _positive(means(own)), color=colour, marker=mark, linestyle=line, label=name)
     low, high = (curve(cells, "GCN", graph, f"layer_{end}", "layer") for end in ("lower", "upper"))
     layers = [cell.at["layer"] for cell in low]
     bounds = "bounds of Eq. 6" if any(means(low)) else "upper bound of Eq. 6; the lower one is 0"
-    left.plot(layers, _positive(means(low)), color=GREEN, linestyle=":", label=bounds)
-    left.plot(layers, _positive(means(high)), color=GREEN, linestyle=":")
+    left.plot(layers, _positive(means(low)), color=GREY, linestyle=":", label=bounds)
+    left.plot(layers, _positive(means(high)), color=GREY, linestyle=":")
     _dress(left, f"8-layer GCN on {title(graph)}", "layer", "energy, squared singular values")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
     picture = next((cell.detail for cell in cells if cell.measure == "picture" and cell.detail), None)
-    right.set_title("Embedding of layer 4, t-SNE")
-    right.set_xticks([])
-    right.set_yticks([])
     if picture:
-        columns = zip(*picture["points"], strict=True)
-        right.scatter(*columns, c=picture["classes"], cmap="tab10", s=4, linewidths=0, rasterized=True)
-        right.set_xlabel(f"{len(picture['points']):,} nodes, coloured by class")
+        _embedding(right, picture["points"], picture["classes"])
+        classes = right.get_legend_handles_labels()
+        figure.legend(*classes, loc="outside lower right", ncols=4, title="class", markerscale=2)
+    else:
+        right.set_axis_off()
+
+
+def _embedding(axes: Any, points: Sequence[Sequence[float]], classes: Sequence[int]) -> None:
+    """Points in the plane; a class is a mark and a shade that grows lighter, so that grey tells them apart, too."""
+    from matplotlib import colormaps
+
+    names = sorted(set(classes))
+    for place, (name, mark) in enumerate(zip(names, cycle(CLASS_MARKS), strict=False)):
+        columns = zip(*(point for point, own in zip(points, classes, strict=True) if own == name), strict=True)
+        shade = colormaps["viridis"](0.92 * place / max(1, len(names) - 1))
+        axes.scatter(*columns, color=shade, marker=mark, s=11, linewidths=0, rasterized=True, label=str(name))
+    axes.set_title("Embedding of layer 4, t-SNE")
+    axes.set_xlabel(f"{len(points):,} nodes")
+    axes.set_xticks([])
+    axes.set_yticks([])
 
 
 def _fig3(figure: Any, cells: Sequence[Cell]) -> None:
@@ -68,7 +82,7 @@ def _fig4(figure: Any, cells: Sequence[Cell]) -> None:
     for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
         _lines(axes, cells, graph, "accuracy", ("full", "w/o rectification", "w/o partner", "w/o both"))
         _dress(axes, title(graph), "propagation steps $l$", LABELS["accuracy"])
-        axes.legend(frameon=False, fontsize=9)
+        axes.legend()
 
 
 def _fig5(figure: Any, cells: Sequence[Cell]) -> None:
@@ -82,22 +96,28 @@ def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
         own = [cell for cell in cells if cell.graph == graph]
         shares = sorted({cell.at["alpha"] for cell in own})
         few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
-        for share, colour in zip(few, COLOURS, strict=False):
+        for share, colour, mark in zip(few, COLOURS, MARKS, strict=False):
             at = [cell for cell in own if cell.at["alpha"] == share]
             measured = curve(at, "GPNN", graph, "mixed_energy")
             steps = [cell.at["steps"] for cell in measured]
-            axes.plot(steps, means(measured), "o", color=colour, label=f"α = {share:g}")
-            for measure, style in (("published_lower", ":"), ("published_upper", ":"), ("upper", "-")):
-                axes.plot(
-                    steps, _positive(means(curve(at, "GPNN", graph, measure))), style, color=colour, linewidth=1.2
-                )
+            lower, upper, holds = (
+                _positive(means(curve(at, "GPNN", graph, bound)))
+                for bound in ("published_lower", "published_upper", "lower")
+            )
+            axes.plot(steps, means(measured), mark, color=colour, label=f"α = {share:g}")
+            axes.plot(steps, lower, ":", steps, upper, ":", color=colour, linewidth=1.4)
+            axes.plot(steps, holds, "_", color=colour, markersize=13, markeredgewidth=1.8)
+        # The larger α, the higher is the corrected upper bound: the last one covers all; wide, for dots lie on it.
+        highest, label = means(curve(at, "GPNN", graph, "upper")), f"upper bound that holds, α = {share:g}"
+        axes.plot(steps, highest, "-", color=BAND, linewidth=5, zorder=1, label=label)
         axes.set_yscale("log")
-        axes.set_xscale("log", base=2)
+        axes.set_xticks(steps)
         axes.xaxis.set_major_formatter("{x:.0f}")
+        axes.yaxis.set_major_formatter("{x:g}")
         _dress(axes, title(graph), "propagation steps $l$", r"energy over $E(H^{\phi_1})$")
-        axes.plot([], [], ":", color="grey", label="published bounds")
-        axes.plot([], [], "-", color="grey", label="corrected upper bound")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+        axes.plot([], [], ":", color=GREY, label="published bounds")
+        axes.plot([], [], "_", color=GREY, markersize=13, markeredgewidth=1.8, label="lower bound that holds, if not 0")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
 FIGURES: dict[str, Callable[[Any, Sequence[Cell]], None]] = {
@@ -127,7 +147,7 @@ def _panels(
         _lines(axes, cells, graph, measure, rows, names)
         heading = {"mad_gap": "MADGap", "accuracy": "Accuracy", "energy": "Dirichlet energy"}[measure]
         _dress(axes, f"{heading}, {title(graph)}", "propagation steps $l$", LABELS[measure])
-        axes.legend(frameon=False, fontsize=9)
+        axes.legend()
 
 
 def _lines(
@@ -143,14 +163,13 @@ def _lines(
     if every[-1] >= 16 * every[0]:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:.0f}")
-    for row, colour, mark in zip(rows, COLOURS, MARKS, strict=False):
+    for row, colour, mark, line in zip(rows, COLOURS, MARKS, LINES, strict=False):
         own = curve(cells, row, graph, measure)
         if not own:
             continue
         steps, mean = [cell.at["steps"] for cell in own], means(own)
-        axes.plot(
-            steps, mean, color=colour, marker=mark, markersize=4, linewidth=1.8, label=(names or {}).get(row, row)
-        )
+        label = (names or {}).get(row, row)
+        axes.plot(steps, mean, color=colour, marker=mark, markersize=5, linestyle=line, linewidth=1.8, label=label)
         sd = [cell.sd or 0.0 for cell in own]
         low, high = ([m + sign * s for m, s in zip(mean, sd, strict=True)] for sign in (-1, 1))
         axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -160,8 +179,7 @@ def _dress(axes: Any, heading: str, below: str, beside: str) -> None:
     axes.set_title(heading)
     axes.set_xlabel(below)
     axes.set_ylabel(beside)
-    axes.grid(True, linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.grid(True)
 
 
 def _positive(values: Sequence[float]) -> list[float]:

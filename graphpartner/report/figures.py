@@ -6,29 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphpartner.report.depth import DepthSweep
-
-PAPER, INK, GRID = "#fcfcfb", "#24292f", "#e4e4e0"
-WHOLE, GRAPH, PARTNER = "#0b6e99", "#d9822b", "#8250a8"  # told apart in grey and by colour-blind eyes, too
-
-STYLE = {
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#8c959f",
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": GRID,
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so the figure is the same on every machine
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.hashsalt": "graphpartner",
-}
+from graphpartner.report.style import GRAPH, GRAPH_TEXT, GREY, PAPER, PARTNER, SIZE, STYLE, WHOLE
 
 
 def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) -> list[Path]:
@@ -37,7 +15,7 @@ def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) ->
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 3.9), layout="constrained")
+        figure = Figure(figsize=SIZE, layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_accuracy(left, sweep)
         _draw_energy(right, sweep)
@@ -48,9 +26,8 @@ def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) ->
             axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
             axes.set_xlim(sweep.steps[0], sweep.steps[-1])
             axes.set_xlabel("propagation steps $l$ (log scale)")
-            axes.grid(True, linewidth=0.8)
-            axes.set_axisbelow(True)
-        figure.suptitle(title, x=0.008, ha="left", fontsize=10, color="#57606a")
+            axes.grid(True)
+        figure.suptitle(title, x=0.008, ha="left", fontsize=10, color=GREY)
         return [save(figure, Path(file)) for file in files]
 
 
@@ -61,16 +38,17 @@ def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
     axes.axhline(sweep.partner_accuracy, color=PARTNER, linewidth=2, linestyle=(0, (4, 2)))
     axes.plot(sweep.steps, sweep.accuracy, color=WHOLE, linewidth=2.6)
     everything = [*sweep.accuracy, *sweep.graph_accuracy, sweep.partner_accuracy]
-    axes.set_ylim(min(everything) - 1.5, max(everything) + 1.0)
+    axes.set_ylim(min(everything) - 1.0, max(everything) + 1.0)
     first, last = sweep.steps[0], sweep.steps[-1]
-    _label(axes, (last, max(sweep.accuracy)), "right", "bottom", "both branches", WHOLE)
-    _label(axes, (last, min(sweep.graph_accuracy)), "right", "top", "graph branch alone", GRAPH)
+    _label(axes, (last, max(everything)), "right", "bottom", "both branches", WHOLE)
+    _label(axes, (last, min(sweep.graph_accuracy)), "right", "top", "graph branch alone", GRAPH_TEXT)
     _label(axes, (first, sweep.partner_accuracy), "left", "top", "MLP partner alone", PARTNER)
     if sweep.trained_steps in sweep.steps:
         at = sweep.accuracy[sweep.steps.index(sweep.trained_steps)]
         axes.plot(sweep.trained_steps, at, "o", color=WHOLE, markersize=8, markeredgecolor=PAPER, markeredgewidth=1.5)
         told = f"trained at $l$ = {sweep.trained_steps}: {at:.1f} %"
-        axes.annotate(told, (last, at), (-4, -10), textcoords="offset points", ha="right", va="top")
+        above = (last, max(everything))  # where no curve can be
+        axes.annotate(told, above, (-4, 19), textcoords="offset points", ha="right", va="bottom")
 
 
 def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
@@ -85,9 +63,8 @@ def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
     both = r"both branches: $\alpha H^{\phi_1} + (1-\alpha) H^{\phi_2}$"
     _label(axes, (last, 1.15 * sweep.energy[middle]), "right", "bottom", both, WHOLE)
     _label(axes, (last, floor), "right", "top", r"$\alpha^2$ times the partner's energy", PARTNER)
-    _label(
-        axes, (last, 1.2 * sweep.graph_energy[middle]), "right", "bottom", r"graph branch alone: $H^{\phi_2}$", GRAPH
-    )
+    alone = r"graph branch alone: $H^{\phi_2}$"
+    _label(axes, (last, 1.2 * sweep.graph_energy[middle]), "right", "bottom", alone, GRAPH_TEXT)
 
 
 def _label(axes: Any, place: tuple[float, float], side: str, edge: str, text: str, color: str) -> None:

@@ -12,6 +12,7 @@ from graphpartner.experiments.verdict import Verdict
 from graphpartner.experiments.verdicts import verdicts
 from graphpartner.graph.catalogue import title
 from graphpartner.graph.packed import write_atomically
+from graphpartner.report.alt_texts import alt_text
 from graphpartner.report.curves import FIGURES, draw
 from graphpartner.report.reproduction import COUNTS, RULE, difference, markdown, number, published, verdict_lines
 
@@ -82,7 +83,8 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         tables = markdown(results[target])
         figure = folder / f"{target}.svg"
         if target in FIGURES and figure.exists():
-            parts.append(f"![{TITLES[target]}]({Path(os.path.relpath(figure, page.parent)).as_posix()})")
+            seen = alt_text(target, results[target])
+            parts.append(f"![{seen}]({Path(os.path.relpath(figure, page.parent)).as_posix()})")
             tables = f"<details><summary>The numbers behind the figure</summary>\n\n{tables}\n\n</details>"
         parts += [tables, _notes(results[target])]
     parts += [f"## {CLAIMS}", _counted(ours)]

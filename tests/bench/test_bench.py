@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +19,9 @@ from graphpartner.enhance.join import attribute_graph
 from graphpartner.errors import InputError
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.report.performance import line, write_page
+from graphpartner.report.performance_figures import folded
 
+REPOSITORY = Path(__file__).parents[2]
 CPU = torch.device("cpu")
 
 
@@ -40,6 +43,7 @@ def test_a_row_holds_only_above_its_bar_and_with_the_same_answer():
     assert row(bar=None).holds
     assert not row(ratio=19.9).holds
     assert not row(same_accuracy=False).holds
+    assert row(same_accuracy=None).holds  # another model: nothing to compare but seconds
 
 
 def test_seconds_each_measures_every_side():
@@ -154,8 +158,9 @@ def test_wrong_suite():
 
 def test_page_from_results(tmp_path):
     machine = {"cpu": "a chip", "threads": 2, "gpu": None, "python": "3.11", "torch": "2.13"}
-    rows = [row().asdict(), row(ratio=10.0, what="a slow one").asdict()]
-    (tmp_path / "bench-cpu.json").write_text(json.dumps({"suite": "cpu", "machine": machine, "results": rows}))
+    rows = [row(), row(ratio=10.0, what="a slow one"), row(same_accuracy=None, what="another model")]
+    results = [each.asdict() for each in rows]
+    (tmp_path / "bench-cpu.json").write_text(json.dumps({"suite": "cpu", "machine": machine, "results": results}))
     points = [
         {"curve": curve, "value": value, "work": 1e6 * value, "seconds": 0.001 * value, "bytes": 1000}
         for curve in ("nodes", "steps", "replicas")
@@ -165,10 +170,14 @@ def test_page_from_results(tmp_path):
     (tmp_path / "bench-scale.json").write_text(json.dumps({"suite": "scale", "machine": machine, "results": points}))
     write_page(tmp_path, tmp_path / "docs" / "performance.md")
     text = (tmp_path / "docs" / "performance.md").read_text()
-    assert "| a claim | cora | 2 ms | 100 ms | **50.0×** | 20× | 1 ms (2×) | yes | a note |" in text
-    assert "| join, in order | 1,000 | 0.25 | 5,000 | 2 MB |" in text
+    assert "| a claim | cora | 2\u00a0ms | 100\u00a0ms | **50.0×** | 20× | 1\u00a0ms (2×) | yes | a note |" in text
+    assert "| join, in order | 1,000 | 0.25 | 5,000 | 2\u00a0MB |" in text
     assert "10.0× (below the bar)" in text
+    assert "| – | a note |" in text
     assert "a chip, 2 threads" in text
+    assert "![The claims of the table, 10.0 to 50.0 times as fast as their peer or limit; 2 of 3 that have a" in text
+    assert "![Seconds of a propagation over its work, 0.001 to 0.002 s for 1 to 2 nodes, beside a straight line" in text
+    assert "## How cost grows on a CPU" in text
     assert (tmp_path / "docs" / "figures" / "bench-scale.svg").stat().st_size > 1000
     assert "](figures/bench-cpu.svg)" in text
     figure = tmp_path / "docs" / "figures" / "bench-cpu.svg"
@@ -182,3 +191,20 @@ def test_line_names_ratio_bar_and_answer():
     text = line(row(same_accuracy=False))
     for part in ("a claim", "50.0×", "bar 20×", "same answer: NO", "[red]"):
         assert part in text
+
+
+def test_plans_that_are_the_best_are_one_point():
+    plans = [row(what=f"A^l H on {graph}", ratio=1.0, bar=2 / 3, graph=graph) for graph in ("a", "b")]
+    worse = row(what="A^l H, l = 8", ratio=0.9, bar=2 / 3)
+    first, one, last = folded([row(), *plans, worse])
+    assert (first, last) == (row(), worse)
+    assert (one.what, one.graph, one.ratio) == ("A^l H of 2 sizes: the chosen plan is the best", "a, b", 1.0)
+    assert folded([row(), plans[0], worse]) == [row(), plans[0], worse]
+
+
+def test_the_committed_page_follows_from_the_committed_measurements(tmp_path):
+    write_page(REPOSITORY / "results", tmp_path / "performance.md")
+    text = (tmp_path / "performance.md").read_text()
+    assert text == (REPOSITORY / "docs" / "performance.md").read_text()
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert len(set(headings)) == len(headings) == 6

@@ -6,7 +6,8 @@ import matplotlib.figure
 import pytest
 
 from graphpartner.report.depth import DepthSweep
-from graphpartner.report.figures import draw_depth
+from graphpartner.report.figures import _draw_accuracy, draw_depth
+from graphpartner.train.presets import preset
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 
@@ -45,3 +46,20 @@ def test_the_figures_in_the_repository_are_whole():
     assert len(sweep.accuracy) == len(sweep.graph_accuracy) == len(sweep.energy) == len(sweep.graph_energy) == 64
     for name in ("depth.svg", "model.svg"):
         assert ElementTree.parse(FIGURES / name).getroot().tag.endswith("svg")
+
+
+def test_the_curves_in_the_repository_are_of_the_preset_as_it_is_now():
+    content = json.loads((FIGURES / "depth.json").read_text())
+    settings = preset(content["preset"]).settings
+    assert (content["alpha"], content["trained_steps"]) == (settings.alpha, settings.num_steps)
+    assert content["settings"] == {name: getattr(settings, name) for name in content["settings"]}
+
+
+def test_what_was_trained_is_told_where_no_curve_is():
+    figure = matplotlib.figure.Figure()
+    _draw_accuracy(figure.subplots(), published())
+    (axes,) = figure.axes
+    (told,) = (text for text in axes.texts if "trained at" in text.get_text())
+    figure.canvas.draw()
+    lowest = axes.transData.inverted().transform(told.get_window_extent().corners())[:, 1].min()
+    assert lowest > max(published().accuracy + published().graph_accuracy)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from graphpartner.experiments.cells import write_cells
 from graphpartner.experiments.reproduce import read_results
+from graphpartner.report.alt_texts import SEEN, alt_text
 from graphpartner.report.curves import FIGURES, draw
 from graphpartner.report.reproduction import difference, markdown, published, short, spread, terminal_tables
 from graphpartner.report.results_page import results_page, target_text, write_results_page, write_target
@@ -37,7 +38,7 @@ def test_terminal(capsys):
     for table in terminal_tables("table1", table1(), 240):
         show(table)
     out = capsys.readouterr().out
-    assert out.startswith("table1: accuracy, %\n")
+    assert out.startswith("table1: test accuracy, %\n")
     assert "measure" not in out  # there is one
     assert "86.0 ± 0.4" in out
     assert "84.20 ± 0.28 †" in out
@@ -47,17 +48,17 @@ def test_terminal(capsys):
     for table in terminal_tables("fig4", curve("full", dict.fromkeys(STEPS, 80.0)), 240):
         show(table)
     heading, steps, *_ = capsys.readouterr().out.splitlines()
-    assert heading == "fig4: accuracy, %, Cora"
+    assert heading == "fig4: test accuracy, %, Cora"
     assert steps.split() == ["steps", "2", "4", "8", "16"]
 
 
 def test_measures_have_a_column_or_a_table_each():
-    cells = [cell("GPNN", [9.0], measure=measure) for measure in ("num_new", "seconds")]
+    cells = [cell("GPNN", [9.0], measure=measure) for measure in ("parameters", "seconds")]
     (both,) = rendered("table3", cells, 80)
     assert both.splitlines()[0] == "table3"
-    assert "new pairs" in both
+    assert "parameters" in both
     assert [part.splitlines()[0] for part in rendered("table3", cells, 30)] == [
-        "table3: new pairs",
+        "table3: parameters",
         "table3: seconds a run",
     ]
 
@@ -99,7 +100,7 @@ def test_markdown():
     assert "**84.20 ± 0.28** (2) †<br>paper 86.0 ± 0.4, -1.80 lower" in lines[2]
     assert "*no baselines*<br>paper 86.0 ± 0.4" in lines[3]
     assert markdown(curve("full", {2: 80.0, 16: 79.5})).splitlines() == [
-        "**Cora: accuracy, %**",
+        "**Cora: test accuracy, %**",
         "",
         "| steps | 2 | 16 |",
         "|---|--:|--:|",
@@ -118,6 +119,7 @@ def test_the_page_says_where_we_fall_short(tmp_path):
     assert "| table1 |" not in text  # the experiment's name is what the row says
     assert "| toy | GPNN (best) | CiteSeer | 86.0 ± 0.4 | 84.20 | -1.80 | too few epochs |" in text
     assert "Measured on a machine; graphpartner 1.2." in text
+    assert "![From 2 to 16 steps, test accuracy on Cora: full 80.0 to 80.0, w/o rectification 80.5 to 80.1, " in text
     assert "](../fig4.svg)" in text
     links = "[The paper's findings](#the-papers-findings)", "[Table 1: accuracy](#table-1-accuracy)"
     assert all(link in text for link in links)
@@ -187,6 +189,19 @@ def test_every_figure_is_drawn(tmp_path, target):
         assert len(image.convert("RGB").getcolors(1 << 20)) > 20
     again = draw(target, depth_cells(target), tmp_path)
     assert again[0].read_bytes() == svg.read_bytes()
+
+
+def test_every_figure_is_told_in_a_sentence():
+    assert set(SEEN) == set(FIGURES)
+    told = {target: alt_text(target, depth_cells(target)) for target in FIGURES}
+    assert told["fig3"].startswith("From 2 to 16 steps, MADGap on Cora: GPNN 80 to 80, GCN 80.5 to 80.1, GAT")
+    assert told["fig1"].endswith("beside it 2 nodes in the plane by their embedding, in 2 classes")
+    assert "on Cora 0.2 to 0.2 at α = 0.1, 0.2 to 0.2 at α = 0.5" in told["bounds"]
+    peaked = curve("with", {1: 70.0, 2: 84.0, 4: 1234.5}, "energy") + curve("with", {1: 70.0, 2: 84.0, 4: 81.0})
+    assert alt_text("fig5", peaked) == (
+        "From 1 to 4 steps, energy of H^(l+1) on Cora: with the contrastive loss 70 to 1,234; "
+        "test accuracy on Cora: with the contrastive loss 70.0 by way of 84.0 to 81.0"
+    )
 
 
 def test_no_data_no_figure(tmp_path):
