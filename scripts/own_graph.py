@@ -135,16 +135,29 @@ def write_files(folder: Path, x: sparse.csr_array | None, edges: np.ndarray, y: 
 def command(*arguments: str, folder: str) -> int:
     """Run a command of ``gpnn`` to its end; the most bytes it took."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "graphpartner.cli", *arguments], cwd=folder, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    said = process.stderr.read() if process.stderr else b""
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"gpnn {' '.join(arguments)}: {said.decode()[-2000:]}")
-    return 1024 * used.ru_maxrss
+    return peak([sys.executable, "-W", "ignore", "-m", "graphpartner.cli", *arguments], folder, environment)
+
+
+# What Linux says of a child's memory begins at the peak of the process that started it: this one has hardly any.
+STARTER = """
+import os, sys
+silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=silent)
+_, status, used = os.wait4(child, 0)
+print(used.ru_maxrss)
+if status:
+    sys.exit(f"ended with {os.waitstatus_to_exitcode(status)}")
+"""
+
+
+def peak(words: list[str], folder: str, environment: dict[str, str]) -> int:
+    """Run a program to its end; the most bytes that were resident, however large this process is or was."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", STARTER, *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr[-2000:]}")
+    return 1024 * int(done.stdout)
 
 
 def predicted(file: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -279,7 +292,7 @@ def page(rows: list[dict]) -> str:
             said = (
                 f"{estimate['accuracy']:.1%} ({estimate['low']:.1%} to {estimate['high']:.1%})" if estimate else "none"
             )
-            memory = f"{row['memory'] / 1e9:.1f} GB" if "memory" in row else ""
+            memory = f"{row['memory'] / 1e9:.1f} GB" if "memory" in row else "–"
             others = " | ".join(f"{row['rivals'][name]:.1%}" for name in RIVALS)
             lines.append(
                 f"| {row['graph']} | {row['nodes']:,} | **{row['accuracy']:.1%}** | {row['ece']:.1%} | "

@@ -1,5 +1,6 @@
-"""The scripts that choose presets: what they look at, and what they write."""
+"""Scripts: the nodes that those look at which choose presets, and what scripts write."""
 
+import os
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ from torch_geometric.data import Data
 from graphpartner.experiments.judgement import Judgement, ranked
 from graphpartner.graph.splits import Split
 from graphpartner.train.presets import FOLDER, preset
-from tests.scripts import load
+from tests.scripts import SCRIPTS, load
 
 SMALL = {"hidden_channels": 16, "epochs": 12, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
 
@@ -129,3 +130,21 @@ def test_splits_of_the_largest_component_are_placed_where_asked():
     assert [mask.nonzero().tolist() for mask in there] == [[[0, 1]], [[0, 3]], [[0, 4]]]
     as_numbers = module.placed(inside, torch.arange(4), 7)
     assert [mask.nonzero().tolist() for mask in as_numbers] == [[[0, 0]], [[0, 1]], [[0, 2]]]
+
+
+@pytest.fixture
+def own_graph(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    return load("own_graph")
+
+
+@pytest.mark.parametrize("taken", [0, 200_000_000])
+def test_memory_is_that_of_the_program_started_alone(taken, own_graph, tmp_path):
+    large = b"x" * 600_000_000  # resident here, and part of what a child's own count would begin with
+    words = [sys.executable, "-I", "-S", "-c", f"there = b'x' * {taken}"]
+    assert taken < own_graph.peak(words, str(tmp_path), dict(os.environ)) < taken + 50_000_000 < len(large)
+
+
+def test_a_program_that_fails_is_told_with_what_it_said(own_graph, tmp_path):
+    with pytest.raises(RuntimeError, match=r"ValueError: no such graph\nended with 1"):
+        own_graph.peak([sys.executable, "-c", "raise ValueError('no such graph')"], str(tmp_path), dict(os.environ))
