@@ -10,7 +10,9 @@ graphs ``planted`` (100,000 nodes and 1,000,000 edges) and ``minesweeper`` are m
 
 import argparse
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,19 +23,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from own_graph_cases import CASES, MADE_UP, Graph
+from own_graph_cases import CASES, LABELS_A_CLASS, MADE_UP, Graph
 from scipy import sparse
 
 import graphpartner as gp
 from graphpartner.fit.clock import parse_budget
 from graphpartner.fit.scores import calibration_error
 from graphpartner.graph.adjacency import simple_edges
+from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.graph.packed import write_atomically
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS, PAGE = REPOSITORY / "results" / "own-graph.json", REPOSITORY / "docs" / "own-graph.md"
 GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo", *MADE_UP)
 MARGIN, MANY = 0.005, 1000
+UNKNOWN = "–"
 RIVALS = ("majority", "logistic regression", "MLP", "label propagation", "GCN")
 
 
@@ -76,7 +80,7 @@ def main() -> None:
 def measure(graph: str, case: str, budget: str, root: str | None, seed: int = 0) -> dict:
     """One case: files, the two commands, scores, rivals."""
     rng = np.random.default_rng(seed)
-    made = CASES[case].change(MADE_UP[graph](rng) if graph in MADE_UP else loaded(graph, root), rng)
+    made = CASES[case].change(MADE_UP[graph].draw(rng) if graph in MADE_UP else loaded(graph, root), rng)
     known = CASES[case].known(made, rng)
     x, edges, y = made
     test = np.setdiff1d(np.flatnonzero(y >= 0), known)
@@ -135,16 +139,29 @@ def write_files(folder: Path, x: sparse.csr_array | None, edges: np.ndarray, y: 
 def command(*arguments: str, folder: str) -> int:
     """Run a command of ``gpnn`` to its end; the most bytes it took."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "graphpartner.cli", *arguments], cwd=folder, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    said = process.stderr.read() if process.stderr else b""
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"gpnn {' '.join(arguments)}: {said.decode()[-2000:]}")
-    return 1024 * used.ru_maxrss
+    return peak([sys.executable, "-W", "ignore", "-m", "graphpartner.cli", *arguments], folder, environment)
+
+
+# What Linux says of a child's memory begins at the peak of the process that started it: this one has hardly any.
+STARTER = """
+import os, sys
+silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=silent)
+_, status, used = os.wait4(child, 0)
+print(used.ru_maxrss)
+if status:
+    sys.exit(f"ended with {os.waitstatus_to_exitcode(status)}")
+"""
+
+
+def peak(words: list[str], folder: str, environment: dict[str, str]) -> int:
+    """Run a program to its end; the most bytes that were resident, however large this process is or was."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", STARTER, *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr[-2000:]}")
+    return 1024 * int(done.stdout)
 
 
 def predicted(file: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -250,44 +267,73 @@ def summary(rows: list[dict]) -> str:
     )
 
 
+def points(rows: list[dict]) -> str:
+    """How far the accuracies of these graphs can be known from five labels a class, in points."""
+    labels = [LABELS_A_CLASS * CATALOGUE[row["graph"]].num_classes for row in rows]
+    errors = [math.sqrt(row["accuracy"] * (1 - row["accuracy"]) / m) for row, m in zip(rows, labels, strict=True)]
+    return f"{100 * min(errors):.0f} to {100 * max(errors):.0f}"
+
+
 def page(rows: list[dict]) -> str:
     """The page, from what was measured."""
+    budgets = sorted({row["budget"] for row in rows})
     lines = [
         "# Your own graph: what to expect", "",
         "Made by `python scripts/own_graph.py` from [`results/own-graph.json`](../results/own-graph.json); no number "
-        "is typed in. Every row is a graph written as `nodes.csv` and `edges.csv`, fitted by `gpnn fit` without any "
-        "further option and predicted by `gpnn predict`. Accuracy and calibration error (10 bins) are those of the "
-        "predictions for nodes whose labels were in no file; *by chance* is the calibration error that perfect "
-        "probabilities would show on as many nodes, since bins of few nodes are never even. *Estimate* is "
-        "what `gpnn fit` itself printed, from the labels it was given. One draw each, one or two threads; the rivals "
-        "see the same labels.", "", summary(rows), "",
+        "in a table is typed in. Every row is a graph written as `nodes.csv` and `edges.csv`, fitted by `gpnn fit` "
+        f"without any further option (budget: {' or '.join(budgets)}) and predicted by `gpnn predict`: one draw each, "
+        "one or two threads, some beside other programs.", "",
+        "- *accuracy* and *calib. error*, the calibration error (10 bins): of the predictions for the test nodes, "
+        "whose labels were in no file",
+        "- *to best*: how many points the accuracy is above that of the best rival; the rivals, which stand at the "
+        "right, see the same labels",
+        "- *time* and *memory*: of `gpnn fit`; the memory is the most that was resident at once, and was not measured "
+        "everywhere",
+        "- *by chance*: the calibration error that perfect probabilities would show on as many nodes, since bins of "
+        "few nodes are never even",
+        "- *estimate* and *interval*: of the accuracy, as `gpnn fit` itself printed them, from the labels it was given",
+        "", summary(rows), "",
     ]  # fmt: skip
     for case, (meaning, *_) in CASES.items():
         of_case = [row for graph in GRAPHS for row in rows if row["case"] == case and row["graph"] == graph]
         if not of_case:
             continue
+        if "{points}" in meaning:
+            meaning = meaning.format(points=points(of_case))
         lines += [f"## {case[0].upper()}{case[1:]}", "", f"{meaning[0].upper()}{meaning[1:]}.", ""]
-        lines += [
-            "| graph | test nodes | accuracy | calibration error | by chance | estimate | "
-            + " | ".join(RIVALS)
-            + " | to the best rival | budget, taken | memory |"
-        ]
-        lines += ["|" + "---|" * (9 + len(RIVALS))]
-        for row in of_case:
-            best = max(row["rivals"].values())
-            estimate = row["estimate"]
-            said = (
-                f"{estimate['accuracy']:.1%} ({estimate['low']:.1%} to {estimate['high']:.1%})" if estimate else "none"
-            )
-            memory = f"{row['memory'] / 1e9:.1f} GB" if "memory" in row else ""
-            others = " | ".join(f"{row['rivals'][name]:.1%}" for name in RIVALS)
-            lines.append(
-                f"| {row['graph']} | {row['nodes']:,} | **{row['accuracy']:.1%}** | {row['ece']:.1%} | "
-                f"{row['chance']:.1%} | {said} | {others} | "
-                f"{100 * (row['accuracy'] - best):+.1f} | {row['budget']}, {row['seconds']:.0f} s | {memory} |"
-            )
-        lines.append("")
-    return "\n".join(lines)
+        made_up = [row["graph"] for row in of_case if row["graph"] in MADE_UP]
+        lines += [f"- *{graph}*: {MADE_UP[graph].meaning}." for graph in made_up] + [""] * bool(made_up)
+        lines += [*table(of_case), ""]
+    return re.sub(r"(?<=\d) (?=%|s\b|GB\b)", "\N{NO-BREAK SPACE}", "\n".join(lines))
+
+
+def table(rows: list[dict]) -> list[str]:
+    """The lines of a table: what a reader looks for first is at the left, and what nobody knows is left out."""
+    told = [cells(row) for row in rows]
+    columns = [name for name in told[0] if any(row[name] != UNKNOWN for row in told)]
+    head, *body = (f"| {' | '.join(line)} |" for line in [columns, *([row[name] for name in columns] for row in told)])
+    return [head, "|---|" + "--:|" * (len(columns) - 1), *body]
+
+
+def cells(row: dict) -> dict[str, str]:
+    """A row of a table, by column."""
+    estimate, rivals = row["estimate"], row["rivals"]
+    return {
+        "graph": row["graph"],
+        "test nodes": f"{row['nodes']:,}",
+        "accuracy": f"**{percent(row['accuracy'])}**",
+        "to best": f"{100 * (row['accuracy'] - max(rivals.values())):+z.1f}",
+        "time": f"{row['seconds']:.0f} s",
+        "memory": f"{row['memory'] / 1e9:.1f} GB" if "memory" in row else UNKNOWN,
+        "calib. error": percent(row["ece"]),
+        "by chance": percent(row["chance"]),
+        "estimate": percent(estimate["accuracy"]) if estimate else UNKNOWN,
+        "interval": f"{100 * estimate['low']:.1f} to {percent(estimate['high'])}" if estimate else UNKNOWN,
+    } | {name: percent(rivals[name]) for name in RIVALS}
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 if __name__ == "__main__":

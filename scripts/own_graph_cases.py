@@ -55,7 +55,27 @@ def minesweeper(rng: np.random.Generator, side: int = 100) -> Graph:
     return Graph(sparse.csr_array(np.eye(10)[told]), edges, y)
 
 
-MADE_UP = {"planted": planted, "minesweeper": minesweeper}
+class MadeUp(NamedTuple):
+    """A graph that is no data set: how it is made, told and done."""
+
+    meaning: str
+    draw: Callable[[np.random.Generator], Graph]
+
+
+MADE_UP = {
+    "planted": MadeUp(
+        "made up by the script to see time and memory of a large graph, an easy one: 100,000 nodes of eight classes, "
+        "1,000,000 edges between random nodes, seven of ten drawn within a class, and twenty features, mostly noise, "
+        "whose means differ a little from class to class",
+        planted,
+    ),
+    "minesweeper": MadeUp(
+        "made by the rule of Platonov et al. ([A critical look at the evaluation of GNNs under heterophily]"
+        "(https://arxiv.org/abs/2302.11640), 2023): 100 × 100 cells, each joined to the eight around it; a random "
+        "fifth hold a mine, which is the class, and half of the cells tell how many of those around them do",
+        minesweeper,
+    ),
+}
 
 
 def rewired(share: float) -> Callable[[Graph, np.random.Generator], Graph]:
@@ -140,6 +160,7 @@ class Case(NamedTuple):
     """What is done to a graph, and which labels are then in its file."""
 
     meaning: str
+    """For the page, which knows the ``{points}`` that five labels a class leave open."""
     change: Callable[[Graph, np.random.Generator], Graph] = lambda graph, rng: graph
     known: Callable[[Graph, np.random.Generator], np.ndarray] = most_known
 
@@ -152,7 +173,7 @@ CASES = {
     "without features": Case("the same, ids and edges only", without_features),
     "5 labels a class": Case(
         "only five labels a class, all other labels kept back; from m labels an accuracy p is known to about "
-        "√(p (1 − p) / m), here 6 to 13 points, and probabilities cannot be surer than that of being honest",
+        "√(p (1 − p) / m), here {points} points, and probabilities cannot be surer than that of being honest",
         known=few_known,
     ),
     "to the next class": Case(
