@@ -4,11 +4,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from graphpartner.baselines import training
 from graphpartner.baselines.batch import BaselineBatch
 from graphpartner.baselines.dropedge import dropped_edges
 from graphpartner.baselines.graph import Graph
 from graphpartner.baselines.noise import Noise
 from graphpartner.baselines.table import BASELINES, train_baseline
+from graphpartner.baselines.training import ask
 from graphpartner.errors import InputError
 from graphpartner.graph.splits import per_class_splits
 from graphpartner.train import repeat
@@ -185,6 +187,20 @@ def test_layers_and_weights_are_kept_where_asked_for():
     plain = train_baseline("gcn", data, range(2), "cpu", changes)
     assert plain.layers == []
     assert plain.weights == {}
+
+
+def test_layers_that_nobody_asked_for_are_let_go_of(monkeypatch):
+    held = []
+
+    def watched(*given):
+        held.extend(outputs := ask(*given))
+        return outputs
+
+    monkeypatch.setattr(training, "ask", watched)
+    changes = {"layers": 3, "hidden_channels": 6, "epochs": 2}
+    for keep_layers in (False, True):
+        train_baseline("gcn", toy(), range(2), "cpu", changes, keep_layers=keep_layers, batch_size=1)
+    assert [len(output.layers) for output in held] == [0, 0, 3, 3]
 
 
 def test_test_labels_are_not_read():
