@@ -24,7 +24,7 @@ from graphpartner.baselines.discriminator import (
 )
 from graphpartner.baselines.pretrain import Weights
 from graphpartner.baselines.settings import EmbeddingSettings
-from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
+from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
 from graphpartner.train.problem import features
@@ -72,7 +72,7 @@ class MultiView:
         self.X = features(data.x, settings.features, device)
         A = SparseMatrix(normalized_adjacency(data.edge_index, n)).to(device)
         S = personalized_pagerank(data.edge_index, n, settings.alpha, device)
-        num_edges = simple_edges(data.edge_index, n).shape[1]
+        num_edges = A.nnz - n  # self-loops are none
         self.views: tuple[View, View] = (A, sparsified(S, num_edges) if settings.sparsify else S)
         h, rows = self.width, self.count * self.size
         self.memory = 4 * (
