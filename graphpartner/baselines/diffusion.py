@@ -11,13 +11,15 @@ EPSILONS = (1e-5, 1e-4, 1e-3, 1e-2)
 MOST_NODES = 30_000  # beyond, the n × n matrix and its inverse take more than 11 GB
 
 
-def personalized_pagerank(edge_index: Tensor, num_nodes: int, alpha: float, device: torch.device | str) -> Tensor:
+def personalized_pagerank(
+    edge_index: Tensor, num_nodes: int, alpha: float, device: torch.device | str, edge_weight: Tensor | None = None
+) -> Tensor:
     """S = α (I − (1 − α) D̃^-½ Ã D̃^-½)⁻¹, dense, [n, n]."""
     if num_nodes > MOST_NODES:
         raise InputError(
             f"a graph of {num_nodes} nodes: MVGRL's diffusion is a dense matrix, so n must be at most {MOST_NODES}"
         )
-    P = normalized_adjacency(edge_index, num_nodes).to(device)
+    P = normalized_adjacency(edge_index, num_nodes, edge_weight).to(device)
     system = P.to_dense().mul_(alpha - 1)
     system.diagonal().add_(1)
     if not is_symmetric(P):  # a directed graph

@@ -70,8 +70,9 @@ class MultiView:
         self.size = min(settings.window, n)
         self.count = settings.windows if self.size < n else 1
         self.X = features(data.x, settings.features, device)
-        A = SparseMatrix(normalized_adjacency(data.edge_index, n)).to(device)
-        S = personalized_pagerank(data.edge_index, n, settings.alpha, device)
+        weight = data.get("edge_weight")
+        A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
+        S = personalized_pagerank(data.edge_index, n, settings.alpha, device, weight)
         num_edges = A.nnz - n  # self-loops are none
         self.views: tuple[View, View] = (A, sparsified(S, num_edges) if settings.sparsify else S)
         h, rows = self.width, self.count * self.size

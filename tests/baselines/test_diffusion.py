@@ -3,9 +3,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphpartner.baselines.diffusion import EPSILONS, personalized_pagerank, sparsified
+from graphpartner.baselines.diffusion import EPSILONS, is_symmetric, personalized_pagerank, sparsified
 from graphpartner.errors import InputError
-from tests.baselines.small import dense_adjacency, odd_graph
+from graphpartner.graph.adjacency import normalized_adjacency
+from tests.baselines.small import dense_adjacency, odd_graph, weighted
 from tests.train.toy import toy
 
 
@@ -25,13 +26,20 @@ def test_pagerank_is_the_sum_over_all_walks(seed: int, alpha: float) -> None:
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 1000), st.sampled_from([0.001, 0.05, 0.2, 1.0]))
-def test_pagerank_of_a_directed_graph_is_the_dense_inverse(seed: int, alpha: float) -> None:
-    data = odd_graph(20, seed=seed)
+@given(st.integers(0, 1000), st.sampled_from([0.001, 0.05, 0.2, 1.0]), st.booleans(), st.booleans())
+def test_pagerank_is_the_dense_inverse(seed: int, alpha: float, directed: bool, weights: bool) -> None:
+    data = odd_graph(20, seed=seed) if directed else toy(n=20, seed=seed)
+    if weights:
+        data = weighted(data, seed)
     P = dense_adjacency(data).double()
     expected = alpha * torch.linalg.inv(torch.eye(20, dtype=torch.float64) - (1 - alpha) * P)
-    S = personalized_pagerank(data.edge_index, 20, alpha, "cpu")
+    S = personalized_pagerank(data.edge_index, 20, alpha, "cpu", data.get("edge_weight"))
     torch.testing.assert_close(S.double(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_edge_weights_that_say_the_same_both_ways_are_symmetric() -> None:
+    for data, symmetric in ((toy(), True), (weighted(toy()), True), (odd_graph(), False)):
+        assert is_symmetric(normalized_adjacency(data.edge_index, data.num_nodes, data.get("edge_weight"))) == symmetric
 
 
 @pytest.mark.parametrize("edge", [[[0], [1]], [[1], [0]]])
