@@ -51,13 +51,18 @@ def weighted(data: Data, seed: int = 0) -> Data:
     return data
 
 
-def dense_adjacency(data: Data) -> Tensor:
-    """D̃^-½ (A + I) D̃^-½ as a dense matrix; rows receive."""
+def dense_entries(data: Data) -> Tensor:
+    """A + I as a dense matrix; rows receive."""
     A, (source, target) = torch.zeros(data.num_nodes, data.num_nodes), data.edge_index
     if (weight := data.get("edge_weight")) is None:
         A[target, source] = 1
     else:
         A.index_put_((target, source), weight, accumulate=True)
-    A.fill_diagonal_(1)
+    return A.fill_diagonal_(1)
+
+
+def dense_adjacency(data: Data) -> Tensor:
+    """D̃^-½ (A + I) D̃^-½ as a dense matrix; rows receive."""
+    A = dense_entries(data)
     root = A.sum(1).rsqrt()
     return root[:, None] * A * root

@@ -15,7 +15,7 @@ from graphpartner.errors import InputError
 from graphpartner.graph.splits import per_class_splits
 from graphpartner.train import repeat
 from graphpartner.train.problem import labelled
-from tests.baselines.small import CPU, built, dense_adjacency, odd_graph
+from tests.baselines.small import CPU, built, dense_adjacency, dense_entries, odd_graph, weighted
 from tests.train.toy import toy
 
 SMALL = {
@@ -97,15 +97,18 @@ def test_gcn_learns_as_a_plain_loop_does():
     assert_close(runs.logits[0], logits, rtol=1e-4, atol=1e-4)
 
 
-def test_dropped_edges_are_normalised_anew():
-    data = odd_graph()
-    edges = Graph(data, "raw", CPU).edges
+@pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
+def test_dropped_edges_are_normalised_anew(data):
+    graph = Graph(data, "raw", CPU)
+    edges = graph.edges
+    whole = dense_entries(data)
     for normalization in ("symmetric", "row"):
         noise = Noise([1, 2], 3, CPU)
-        values = dropped_edges(edges, noise, 0.5, normalization)
+        values = dropped_edges(graph, noise, 0.5, normalization)
         for replica in range(2):
             A = torch.zeros(data.num_nodes, data.num_nodes)
             A[edges.target, edges.source] = (values[:, replica] > 0).float()
+            A = A * whole
             assert (A.diagonal() == 1).all()
             degree = A.sum(1)
             right = degree.rsqrt() if normalization == "symmetric" else torch.ones_like(degree)
@@ -115,7 +118,16 @@ def test_dropped_edges_are_normalised_anew():
         share = (values[~edges.loop] > 0).float().mean()
         assert 0.2 < share < 0.8
         noise.epoch += 1
-        assert (dropped_edges(edges, noise, 0.5, normalization) > 0).ne(values > 0).any()
+        assert (dropped_edges(graph, noise, 0.5, normalization) > 0).ne(values > 0).any()
+
+
+@pytest.mark.parametrize("normalization", ["symmetric", "row"])
+@pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
+def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, normalization):
+    graph = Graph(data, "raw", CPU)
+    values = dropped_edges(graph, Noise([1, 2], 3, CPU), 1e-9, normalization)
+    expected = graph.normalized(normalization).csr.values()
+    assert_close(values, expected[:, None].expand(-1, 2))
 
 
 def test_appnp_drops_entries_in_every_step():
