@@ -175,6 +175,13 @@ def test_grand_loss_equals_a_slow_one(input_dropout):
         assert_close(found[replica], sum(losses) / 3)
 
 
+def test_grand_at_a_low_temperature_is_finite():
+    data = odd_graph(n=30, classes=10)
+    model, w = built("grand", data, [1], hidden_channels=4, num_steps=2, temperature=0.01)
+    loss = model.loss(w, Noise([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
+    assert loss.isfinite().all()
+
+
 def test_batch_norm_keeps_running_statistics():
     data = odd_graph()
     model, w = built("grand", data, [1], hidden_channels=4, batch_norm=True, node_dropout=0, input_dropout=0, dropout=0)
