@@ -37,8 +37,8 @@ View = SparseMatrix | Tensor
 class MVGRL(EmbeddingSettings):
     """Hyperparameters of MVGRL; the authors' as defaults."""
 
-    alpha: float = between(0.2, 1e-6, 1)
-    """α of personalised PageRank: the chance to return to the start."""
+    alpha: float = between(0.2, 1e-3, 1)
+    """α of personalised PageRank: the chance to return to the start. Much less than 0.001 is too little for float32."""
     sparsify: bool = False
     """Whether small entries of S are cut away and its columns scaled, as the authors do on CiteSeer."""
     window: int = between(2000, 1, 1_000_000)

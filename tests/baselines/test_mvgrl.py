@@ -4,6 +4,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from graphpartner.baselines.mvgrl import MVGRL
+from graphpartner.errors import InputError
 from graphpartner.graph.features import row_normalized
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
@@ -91,6 +92,11 @@ def test_edge_weights_are_in_both_views() -> None:
     plain = SETTINGS.objective(toy(), CPU)
     for mine, theirs in zip(objective.views, plain.views, strict=True):
         assert (dense(mine) - dense(theirs)).abs().max() > 0.1
+
+
+def test_an_alpha_too_small_for_float32_is_refused() -> None:
+    with pytest.raises(InputError, match=r"alpha = 0.0001: must lie between 0.001 and 1"):
+        SETTINGS.replace(alpha=1e-4)
 
 
 def test_a_window_that_holds_the_graph_is_taken_once() -> None:
