@@ -2,7 +2,8 @@
 
     python scripts/tune_baselines.py jknet-dropedge citeseer [--trials 40] [--splits 4] [--data ROOT] [--log FILE]
 
-A random search over the space below. The present preset is the first trial. Every trial is judged as those of
+A random search over the space below. The present preset is the first trial; where a model has a sibling, the second is
+the sibling's, so that what was found for either of the two is tried for both. Every trial is judged as those of
 ``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew, half of the latter to stop by and half to judge by; no other label is in what
 a trial is given. The best few are judged once more on splits and seeds that the search has not seen, and the best of
@@ -85,6 +86,15 @@ SPACES: dict[str, dict[str, list[Any]]] = {
         "epochs": [50, 100, 200, 400],
     },
 }
+SIBLINGS = {"jknet": "jknet-dropedge", "jknet-dropedge": "jknet"}
+
+
+def first_trials(method: str, graph: str) -> list[dict[str, Any]]:
+    """What a search begins at, as changes of the preset: none, then its sibling's settings as far as both have them."""
+    if method not in SIBLINGS:
+        return [{}]
+    own, sibling = (baseline_settings(name, graph).settings.asdict() for name in (method, SIBLINGS[method]))
+    return [{}, {name: value for name, value in sibling.items() if name in own}]
 
 
 def trial_key(line: dict[str, Any]) -> str:
@@ -139,11 +149,12 @@ def main() -> None:
     generator = random.Random(f"{given.method} {given.graph}")
     trials: list[tuple[float, dict[str, Any]]] = []
     known = splits_of(1000, given.splits)
+    first = first_trials(given.method, given.graph)
     for trial in range(given.trials):
         if given.seconds is not None and time.monotonic() - begun > given.seconds:
             break
         drawn = {name: generator.choice(values) for name, values in SPACES[given.method].items()}
-        changes = given.fix | ({} if trial == 0 else {k: v for k, v in drawn.items() if k not in given.fix})
+        changes = (first[trial] if trial < len(first) else drawn) | given.fix
         if any(present.replace(**changes) == present.replace(**before) for _, before in trials):
             continue
         try:

@@ -11,16 +11,30 @@ EPSILONS = (1e-5, 1e-4, 1e-3, 1e-2)
 MOST_NODES = 30_000  # beyond, the n × n matrix and its inverse take more than 11 GB
 
 
-def personalized_pagerank(edge_index: Tensor, num_nodes: int, alpha: float, device: torch.device | str) -> Tensor:
+def personalized_pagerank(
+    edge_index: Tensor, num_nodes: int, alpha: float, device: torch.device | str, edge_weight: Tensor | None = None
+) -> Tensor:
     """S = α (I − (1 − α) D̃^-½ Ã D̃^-½)⁻¹, dense, [n, n]."""
     if num_nodes > MOST_NODES:
         raise InputError(
             f"a graph of {num_nodes} nodes: MVGRL's diffusion is a dense matrix, so n must be at most {MOST_NODES}"
         )
-    system = normalized_adjacency(edge_index, num_nodes).to(device).to_dense().mul_(alpha - 1)
+    P = normalized_adjacency(edge_index, num_nodes, edge_weight).to(device)
+    system = P.to_dense().mul_(alpha - 1)
     system.diagonal().add_(1)
-    # symmetric, with eigenvalues between α and 2 − α: float32 and a Cholesky factor suffice
+    if not is_symmetric(P):  # a directed graph
+        return torch.linalg.inv(system).mul_(alpha)
+    # eigenvalues between α and 2 − α: float32 and a Cholesky factor suffice
     return torch.cholesky_inverse(torch.linalg.cholesky(system)).mul_(alpha)
+
+
+def is_symmetric(matrix: Tensor) -> bool:
+    """Is a square torch sparse CSR tensor its own transpose, up to the rounding of its values?"""
+    T = matrix.to_sparse_csc()  # the parts of Mᵀ in CSR form
+    same_pattern = torch.equal(matrix.crow_indices(), T.ccol_indices()) and torch.equal(
+        matrix.col_indices(), T.row_indices()
+    )
+    return same_pattern and torch.allclose(matrix.values(), T.values())
 
 
 def sparsified(S: Tensor, num_edges: int) -> SparseMatrix:

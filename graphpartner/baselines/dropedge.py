@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from graphpartner.baselines.edges import Edges
-from graphpartner.baselines.graph import Normalization
+from graphpartner.baselines.graph import Graph, Normalization
 from graphpartner.baselines.jknet import JKNet, JKNetSettings, Propagate
 from graphpartner.baselines.model import grouped, ungrouped
 from graphpartner.baselines.noise import Noise, Quiet
@@ -32,16 +31,17 @@ class JKNetDropEdge(JKNet):
         if not isinstance(noise, Noise) or not self.settings.edge_dropout:
             return super().propagation(noise)
         edges, replicas = self.graph.edges, len(noise.seeds)
-        values = dropped_edges(edges, noise, self.settings.edge_dropout, self.settings.normalization)
+        values = dropped_edges(self.graph, noise, self.settings.edge_dropout, self.settings.normalization)
         return lambda H: ungrouped(edges.product(values, grouped(H)), replicas)
 
 
-def dropped_edges(edges: Edges, noise: Noise, rate: float, normalization: Normalization) -> Tensor:
+def dropped_edges(graph: Graph, noise: Noise, rate: float, normalization: Normalization) -> Tensor:
     """The entries of Â_drop, [E, R]: A loses a share of its entries, then Ã_drop = A_drop + I is normalised."""
+    edges = graph.edges
     kept = noise.dropout(rate, stream="edges").mask(edges.order) > 0  # [R, E]
-    kept = (kept | edges.loop).float().T.contiguous()
-    degree = edges.into @ kept  # [n, R]
+    value = (kept | edges.loop).float().T.contiguous() * graph.entries[:, None]
+    degree = edges.into @ value  # [n, R]
     if normalization == "row":
-        return kept / degree.index_select(0, edges.target)
+        return value / degree.index_select(0, edges.target)
     root = degree.rsqrt()
-    return kept * root.index_select(0, edges.target) * root.index_select(0, edges.source)
+    return value * root.index_select(0, edges.target) * root.index_select(0, edges.source)

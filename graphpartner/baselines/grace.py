@@ -77,8 +77,9 @@ class Recognition:
         n = data.num_nodes
         self.settings, self.device = settings, device
         self.X = features(data.x, settings.features, device)
-        self.A = SparseMatrix(normalized_adjacency(data.edge_index, n)).to(device)
-        self.edges = SparseMatrix(to_torch(adjacency(data.edge_index, n))).to(device)
+        weight = data.get("edge_weight")
+        self.A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
+        self.edges = SparseMatrix(to_torch(adjacency(data.edge_index, n, weight))).to(device)
         h, p, d = settings.hidden_channels, settings.projection_channels, self.X.shape[1]
         self.shapes = ((d, 2 * h), (2 * h, h), (h, p), (p, h))
         self.memory = 4 * (8 * d * 2 * h + n * (24 * h + 8 * p) + 3 * BLOCK * BLOCK)
@@ -144,10 +145,10 @@ class Recognition:
 class DroppedEdges:
     """D̃^-½ (Ã) D̃^-½ of a graph that has lost edges, other ones in every replica; never stored.
 
-    Either direction of an edge is dropped for itself; D̃ counts the edges that arrive, with the self-loop.
+    Either direction of an edge is dropped for itself; D̃ adds up the edges that arrive, with the self-loop.
 
     Args:
-        edges: A, with ones.
+        edges: A, with its weights.
         key: int32 [R, 2], by which edges are dropped.
         rate: the share that is.
     """
@@ -163,7 +164,7 @@ class DroppedEdges:
         return (self.sum_neighbors(scaled) + scaled) * self.scale
 
     def sum_neighbors(self, H: Tensor) -> Tensor:
-        """Σ_j h_j over the edges j → i that are left, [R, n, h] → the same."""
+        """Σ_j a_ij h_j over the edges j → i that are left, [R, n, h] → the same."""
         if self.rate == 0:
             return self.edges @ H
         replicas, n, width = H.shape

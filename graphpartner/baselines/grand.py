@@ -13,6 +13,7 @@ from graphpartner.baselines.settings import HiddenSettings
 from graphpartner.model.losses import cross_entropy
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.model.thin_product import times
+from graphpartner.train.beyond import sharpened
 from graphpartner.train.problem import Labelled
 from graphpartner.train.settings import between
 
@@ -125,15 +126,9 @@ class GRAND(Model):
         views = [self.forward(weights, noise, view).logits for view in range(self.settings.views)]
         surprise = sum(cross_entropy(logits, train.index, train.target, train.weight) for logits in views)
         distributions = torch.stack([logits.softmax(-1) for logits in views])
-        target = sharpened(distributions.mean(0), self.settings.temperature).detach()
+        target = sharpened(distributions.detach().mean(0), self.settings.temperature)
         apart = (distributions - target).square().sum(-1).mean(-1).mean(0)
         return surprise / len(views) + self.settings.consistency * apart
-
-
-def sharpened(p: Tensor, temperature: float) -> Tensor:
-    """p^(1/T), made to sum to one."""
-    power = p ** (1 / temperature)
-    return power / power.sum(-1, keepdim=True)
 
 
 def normalized(H: Tensor, layer: int, weights: Weights, noise: Quiet) -> Tensor:

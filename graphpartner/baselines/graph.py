@@ -4,10 +4,11 @@ from functools import cached_property
 from typing import Literal
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.baselines.edges import Edges
-from graphpartner.graph.adjacency import normalized_adjacency, with_values
+from graphpartner.graph.adjacency import normalized_adjacency, to_torch, with_loops, with_values
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train.problem import count_classes, features
 
@@ -28,8 +29,8 @@ class Graph:
         self.num_classes = count_classes(data)
         self.device = device
         self.X = features(data.x, form, device)
-        P = normalized_adjacency(data.edge_index, self.num_nodes, data.get("edge_weight"))
-        self.P = SparseMatrix(P.to(device))
+        edge_index, edge_weight = self.edge_list = data.edge_index, data.get("edge_weight")
+        self.P = SparseMatrix(normalized_adjacency(edge_index, self.num_nodes, edge_weight).to(device))
 
     @cached_property
     def walk(self) -> SparseMatrix:
@@ -43,6 +44,12 @@ class Graph:
     def edges(self) -> Edges:
         """The entries of Ã, self-loops among them."""
         return Edges(self.P.csr)
+
+    @cached_property
+    def entries(self) -> Tensor:
+        """The values of Ã, [E] in the order of ``edges``: exact, as no way back from P's is."""
+        edge_index, edge_weight = self.edge_list
+        return to_torch(with_loops(edge_index, self.num_nodes, edge_weight)).values().to(self.device)
 
     def normalized(self, normalization: Normalization) -> SparseMatrix:
         """P or D̃⁻¹ Ã."""

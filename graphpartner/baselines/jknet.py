@@ -29,6 +29,7 @@ class JKNetSettings(HiddenSettings):
     patience: int = between(400, 1, 1_000_000)
     hidden_channels: int = between(128, 1, 65536)
     dropout: float = between(0.8, 0, 1)
+    """Share of the entries dropped of what comes out of a hidden layer; none of X, as in the code of DropEdge."""
     layers: int = between(4, 2, 1024)
     """Number of graph convolutions, the last one included."""
     jump: Literal["cat", "max"] = "cat"

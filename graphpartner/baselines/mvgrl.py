@@ -24,7 +24,7 @@ from graphpartner.baselines.discriminator import (
 )
 from graphpartner.baselines.pretrain import Weights
 from graphpartner.baselines.settings import EmbeddingSettings
-from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
+from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
 from graphpartner.train.problem import features
@@ -37,8 +37,8 @@ View = SparseMatrix | Tensor
 class MVGRL(EmbeddingSettings):
     """Hyperparameters of MVGRL; the authors' as defaults."""
 
-    alpha: float = between(0.2, 1e-6, 1)
-    """α of personalised PageRank: the chance to return to the start."""
+    alpha: float = between(0.2, 1e-3, 1)
+    """α of personalised PageRank: the chance to return to the start. Much less than 0.001 is too little for float32."""
     sparsify: bool = False
     """Whether small entries of S are cut away and its columns scaled, as the authors do on CiteSeer."""
     window: int = between(2000, 1, 1_000_000)
@@ -70,9 +70,10 @@ class MultiView:
         self.size = min(settings.window, n)
         self.count = settings.windows if self.size < n else 1
         self.X = features(data.x, settings.features, device)
-        A = SparseMatrix(normalized_adjacency(data.edge_index, n)).to(device)
-        S = personalized_pagerank(data.edge_index, n, settings.alpha, device)
-        num_edges = simple_edges(data.edge_index, n).shape[1]
+        weight = data.get("edge_weight")
+        A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
+        S = personalized_pagerank(data.edge_index, n, settings.alpha, device, weight)
+        num_edges = A.nnz - n  # self-loops are none
         self.views: tuple[View, View] = (A, sparsified(S, num_edges) if settings.sparsify else S)
         h, rows = self.width, self.count * self.size
         self.memory = 4 * (

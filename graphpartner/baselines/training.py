@@ -62,7 +62,7 @@ def train_model(
     parts = in_batches(train_part, len(seeds), batch_size, device, tally)
     trained = Trained.join(parts)
     together = max(part.val_loss.numel() for part in parts)
-    outputs = ask(model, list(first.named), trained, together)
+    outputs = ask(model, list(first.named), trained, together, keep_layers)
     return BaselineRuns(
         name=name,
         seeds=seeds,
@@ -72,9 +72,7 @@ def train_model(
         epochs=(trained.best_epoch.cpu() + 1 + settings.patience).clamp(max=settings.epochs),
         parameters=sum(optimizer.weight[0].numel() for optimizer in first.optimizers.values()),
         seconds=time.perf_counter() - began,
-        layers=[torch.cat(states) for states in zip(*(output.layers for output in outputs), strict=True)]
-        if keep_layers
-        else [],
+        layers=[torch.cat(states) for states in zip(*(output.layers for output in outputs), strict=True)],
         weights={name: weight.cpu() for name, weight in zip(first.named, trained.weights, strict=True)}
         if keep_layers
         else {},
@@ -82,13 +80,17 @@ def train_model(
 
 
 @torch.no_grad()
-def ask(model: Model, names: list[str], trained: Trained, together: int) -> list[Output]:
-    """The forward pass of the best weights, so many runs at a time, brought to the CPU."""
+def ask(model: Model, names: list[str], trained: Trained, together: int, keep_layers: bool) -> list[Output]:
+    """The forward pass of the best weights, so many runs at a time, brought to the CPU; hidden states where asked for.
+
+    They are not held otherwise: a hundred runs of a deep model have gigabytes of them.
+    """
     outputs = []
     for start in range(0, trained.val_loss.numel(), together):
         piece = (weight[start : start + together] for weight in trained.weights)
         output = model.forward(dict(zip(names, piece, strict=True)), Quiet())
-        outputs.append(Output(output.logits.cpu(), [state.cpu() for state in output.layers]))
+        layers = [state.cpu() for state in output.layers] if keep_layers else []
+        outputs.append(Output(output.logits.cpu(), layers))
     return outputs
 
 

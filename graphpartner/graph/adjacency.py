@@ -37,11 +37,16 @@ def adjacency(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = N
     return A
 
 
+def with_loops(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> sparse.csr_array:
+    """Ã = A + I, as float64."""
+    return adjacency(edge_index, num_nodes, edge_weight) + sparse.eye_array(num_nodes)
+
+
 def normalized_adjacency(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
     """P = D̃^-½ Ã D̃^-½ with Ã = A + I (Eq. 1), as a torch sparse CSR tensor on the device of ``edge_index``."""
-    A = adjacency(edge_index, num_nodes, edge_weight) + sparse.eye_array(num_nodes)
+    A = with_loops(edge_index, num_nodes, edge_weight)
     scale = sparse.diags_array(1.0 / np.sqrt(A.sum(axis=1)))
     return to_torch(scale @ A @ scale, dtype, edge_index.device)
 

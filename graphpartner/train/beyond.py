@@ -18,9 +18,13 @@ def agreement_loss(views: list[Tensor], sharpening: float | Tensor) -> Tensor:
     """
     opinions = [logits.softmax(-1) for logits in views]
     with torch.no_grad():
-        mean = torch.stack(opinions).mean(0)
-        target = (mean.log() / sharpening).softmax(-1)
+        target = sharpened(torch.stack(opinions).mean(0), sharpening)
     return torch.stack([(opinion - target).square().sum(-1).mean(-1) for opinion in opinions]).mean(0)
+
+
+def sharpened(p: Tensor, temperature: float | Tensor) -> Tensor:
+    """p^(1/T), made to sum to one; by way of logarithms, since p^(1/T) itself underflows where T is small."""
+    return (p.log() / temperature).softmax(-1)
 
 
 def distillation_loss(logits: Tensor, teacher: Tensor) -> Tensor:

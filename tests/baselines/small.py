@@ -44,9 +44,25 @@ def built(name: str, data: Data, seeds: list[int], **changes: Any) -> tuple[Mode
     return model, {key: weight.value for key, weight in model.weights(Initial(seeds, CPU)).items()}
 
 
+def weighted(data: Data, seed: int = 0) -> Data:
+    """The same graph with edge weights; those of an edge and its reverse agree."""
+    size = torch.rand(data.num_nodes, generator=torch.Generator().manual_seed(seed)) + 0.5
+    data.edge_weight = size[data.edge_index].prod(0) ** 3
+    return data
+
+
+def dense_entries(data: Data) -> Tensor:
+    """A + I as a dense matrix; rows receive."""
+    A, (source, target) = torch.zeros(data.num_nodes, data.num_nodes), data.edge_index
+    if (weight := data.get("edge_weight")) is None:
+        A[target, source] = 1
+    else:
+        A.index_put_((target, source), weight, accumulate=True)
+    return A.fill_diagonal_(1)
+
+
 def dense_adjacency(data: Data) -> Tensor:
     """D̃^-½ (A + I) D̃^-½ as a dense matrix; rows receive."""
-    A = torch.eye(data.num_nodes)
-    A[data.edge_index[1], data.edge_index[0]] = 1
+    A = dense_entries(data)
     root = A.sum(1).rsqrt()
     return root[:, None] * A * root

@@ -8,6 +8,7 @@ from graphpartner.baselines.grace import GRACE, DroppedEdges
 from graphpartner.graph.features import row_normalized
 from graphpartner.train import draws
 from graphpartner.train.dropout import Dropout, Rate
+from tests.baselines.small import dense_adjacency, weighted
 from tests.baselines.test_dgi import moved
 from tests.baselines.test_nt_xent import slow
 from tests.train.toy import toy
@@ -16,11 +17,15 @@ CPU = torch.device("cpu")
 SETTINGS = GRACE(hidden_channels=32, projection_channels=20)
 
 
+def stays(edge_index: Tensor, key: Tensor, rate: float, n: int) -> Tensor:
+    """Whether one replica keeps an edge."""
+    source, target = edge_index
+    return Dropout(key[None], Rate(torch.tensor([rate]))).mask((target * n + source).to(torch.int32))[0] > 0
+
+
 def left(edge_index: Tensor, key: Tensor, rate: float, n: int) -> Tensor:
     """The edges that one replica keeps."""
-    source, target = edge_index
-    kept = Dropout(key[None], Rate(torch.tensor([rate]))).mask((target * n + source).to(torch.int32))[0] > 0
-    return edge_index[:, kept]
+    return edge_index[:, stays(edge_index, key, rate, n)]
 
 
 def encoder(weights: tuple[Tensor, ...], r: int, activation: str) -> nn.Module:
@@ -60,6 +65,21 @@ def test_dropped_edges_are_those_of_a_smaller_graph(rate: float, kernels: str) -
         torch.testing.assert_close(product[r], expected, rtol=1e-4, atol=1e-5)
         by_alone = torch.autograd.grad((expected * factor[r]).sum(), alone)[0]
         torch.testing.assert_close(gradient[r], by_alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_edge_weights_are_in_the_views_and_in_the_embedding(rate: float, kernels: str) -> None:
+    data = weighted(toy())
+    objective = SETTINGS.objective(data, CPU)
+    torch.testing.assert_close(objective.A.csr.to_dense(), dense_adjacency(data))
+    assert (dense_adjacency(data) - dense_adjacency(toy())).abs().max() > 0.1
+    n, key = data.num_nodes, draws.keys([5], "edges", 1)[0]
+    H = torch.randn(1, n, 40)
+    if rate:
+        there = stays(data.edge_index, key[0], rate, n)
+        data.edge_index, data.edge_weight = data.edge_index[:, there], data.edge_weight[there]
+    product = DroppedEdges(objective.edges, key, rate) @ H
+    torch.testing.assert_close(product[0], dense_adjacency(data) @ H[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("activation", ["relu", "prelu"])

@@ -4,9 +4,11 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from graphpartner.baselines.mvgrl import MVGRL
+from graphpartner.errors import InputError
 from graphpartner.graph.features import row_normalized
 from graphpartner.model.sparse import SparseMatrix
 from graphpartner.train import draws
+from tests.baselines.small import dense_adjacency, weighted
 from tests.baselines.test_dgi import moved
 from tests.train.toy import toy
 
@@ -74,6 +76,27 @@ def test_embedding_is_the_sum_of_two_gcns() -> None:
         second = layers[1](x, diffusion.indices().flip(0), diffusion.values())
         second = nn.functional.prelu(second, weights[5][r, 0])
         torch.testing.assert_close(embedded[r], (first + second).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_edge_weights_are_in_both_views() -> None:
+    data, x = weighted(toy()), row_normalized(toy().x)
+    objective = SETTINGS.objective(data, CPU)
+    weights = moved(objective.initial([3]))
+    P = dense_adjacency(data)
+    S = 0.2 * torch.linalg.inv(torch.eye(40) - 0.8 * P)
+    first, second = (
+        nn.functional.prelu(view @ x @ weight[0] + bias[0], slope[0, 0])
+        for view, (weight, bias, slope) in ((P, weights[:3]), (S, weights[3:6]))
+    )
+    torch.testing.assert_close(objective.embed(weights)[0], first + second, rtol=1e-4, atol=1e-5)
+    plain = SETTINGS.objective(toy(), CPU)
+    for mine, theirs in zip(objective.views, plain.views, strict=True):
+        assert (dense(mine) - dense(theirs)).abs().max() > 0.1
+
+
+def test_an_alpha_too_small_for_float32_is_refused() -> None:
+    with pytest.raises(InputError, match=r"alpha = 0.0001: must lie between 0.001 and 1"):
+        SETTINGS.replace(alpha=1e-4)
 
 
 def test_a_window_that_holds_the_graph_is_taken_once() -> None:

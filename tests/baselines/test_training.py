@@ -4,16 +4,18 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from graphpartner.baselines import training
 from graphpartner.baselines.batch import BaselineBatch
 from graphpartner.baselines.dropedge import dropped_edges
 from graphpartner.baselines.graph import Graph
 from graphpartner.baselines.noise import Noise
 from graphpartner.baselines.table import BASELINES, train_baseline
+from graphpartner.baselines.training import ask
 from graphpartner.errors import InputError
 from graphpartner.graph.splits import per_class_splits
 from graphpartner.train import repeat
 from graphpartner.train.problem import labelled
-from tests.baselines.small import CPU, built, dense_adjacency, odd_graph
+from tests.baselines.small import CPU, built, dense_adjacency, dense_entries, odd_graph, weighted
 from tests.train.toy import toy
 
 SMALL = {
@@ -95,15 +97,18 @@ def test_gcn_learns_as_a_plain_loop_does():
     assert_close(runs.logits[0], logits, rtol=1e-4, atol=1e-4)
 
 
-def test_dropped_edges_are_normalised_anew():
-    data = odd_graph()
-    edges = Graph(data, "raw", CPU).edges
+@pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
+def test_dropped_edges_are_normalised_anew(data):
+    graph = Graph(data, "raw", CPU)
+    edges = graph.edges
+    whole = dense_entries(data)
     for normalization in ("symmetric", "row"):
         noise = Noise([1, 2], 3, CPU)
-        values = dropped_edges(edges, noise, 0.5, normalization)
+        values = dropped_edges(graph, noise, 0.5, normalization)
         for replica in range(2):
             A = torch.zeros(data.num_nodes, data.num_nodes)
             A[edges.target, edges.source] = (values[:, replica] > 0).float()
+            A = A * whole
             assert (A.diagonal() == 1).all()
             degree = A.sum(1)
             right = degree.rsqrt() if normalization == "symmetric" else torch.ones_like(degree)
@@ -113,7 +118,16 @@ def test_dropped_edges_are_normalised_anew():
         share = (values[~edges.loop] > 0).float().mean()
         assert 0.2 < share < 0.8
         noise.epoch += 1
-        assert (dropped_edges(edges, noise, 0.5, normalization) > 0).ne(values > 0).any()
+        assert (dropped_edges(graph, noise, 0.5, normalization) > 0).ne(values > 0).any()
+
+
+@pytest.mark.parametrize("normalization", ["symmetric", "row"])
+@pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
+def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, normalization):
+    graph = Graph(data, "raw", CPU)
+    values = dropped_edges(graph, Noise([1, 2], 3, CPU), 1e-9, normalization)
+    expected = graph.normalized(normalization).csr.values()
+    assert_close(values, expected[:, None].expand(-1, 2))
 
 
 def test_appnp_drops_entries_in_every_step():
@@ -161,6 +175,13 @@ def test_grand_loss_equals_a_slow_one(input_dropout):
         assert_close(found[replica], sum(losses) / 3)
 
 
+def test_grand_at_a_low_temperature_is_finite():
+    data = odd_graph(n=30, classes=10)
+    model, w = built("grand", data, [1], hidden_channels=4, num_steps=2, temperature=0.01)
+    loss = model.loss(w, Noise([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
+    assert loss.isfinite().all()
+
+
 def test_batch_norm_keeps_running_statistics():
     data = odd_graph()
     model, w = built("grand", data, [1], hidden_channels=4, batch_norm=True, node_dropout=0, input_dropout=0, dropout=0)
@@ -185,6 +206,20 @@ def test_layers_and_weights_are_kept_where_asked_for():
     plain = train_baseline("gcn", data, range(2), "cpu", changes)
     assert plain.layers == []
     assert plain.weights == {}
+
+
+def test_layers_that_nobody_asked_for_are_let_go_of(monkeypatch):
+    held = []
+
+    def watched(*given):
+        held.extend(outputs := ask(*given))
+        return outputs
+
+    monkeypatch.setattr(training, "ask", watched)
+    changes = {"layers": 3, "hidden_channels": 6, "epochs": 2}
+    for keep_layers in (False, True):
+        train_baseline("gcn", toy(), range(2), "cpu", changes, keep_layers=keep_layers, batch_size=1)
+    assert [len(output.layers) for output in held] == [0, 0, 3, 3]
 
 
 def test_test_labels_are_not_read():

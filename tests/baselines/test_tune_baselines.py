@@ -56,6 +56,29 @@ def test_the_preset_is_the_first_trial_and_the_best_is_judged_again(script, monk
     assert ("the winner is what it began at" in entry["source"]) == (best["changes"] == {"epochs": 5})
 
 
+@pytest.mark.parametrize(("method", "sibling"), [("jknet", "jknet-dropedge"), ("jknet-dropedge", "jknet")])
+def test_a_model_is_tried_with_its_siblings_settings(script, monkeypatch, tmp_path, method, sibling):
+    log = tmp_path / "log.jsonl"
+    fix = {"epochs": 2, "hidden_channels": 8}
+    command = ["tune", method, "citeseer", "--trials", "3", "--splits", "1", "--finalists", "1", "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", [*command, "--fix", json.dumps(fix), "--log", str(log)])
+    script.main()
+    present, second, third, _ = (json.loads(line)["settings"] for line in log.read_text().splitlines())
+    own, other = (baseline_settings(name, "citeseer").settings.asdict() for name in (method, sibling))
+    assert present == own | fix
+    assert second == {name: other.get(name, value) for name, value in own.items()} | fix
+    assert third not in (present, second)
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_every_first_trial_is_possible(script, method):
+    for graph in ("cora", "amazon-photo"):
+        preset = baseline_settings(method, graph).settings
+        first, *others = (preset.replace(**changes) for changes in script.first_trials(method, graph))
+        assert first == preset
+        assert len(others) == (method in script.SIBLINGS)
+
+
 def test_a_search_goes_on_where_its_log_ends(script, monkeypatch, tmp_path, capsys):
     log = tmp_path / "log.jsonl"
     command = ["tune", "sgc", "citeseer", "--splits", "2", "--finalists", "1", "--device", "cpu", "--log", str(log)]

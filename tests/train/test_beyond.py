@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpartner.train.beyond import RAMP, agreement_loss, distillation_loss, ramp
+from graphpartner.train.beyond import RAMP, agreement_loss, distillation_loss, ramp, sharpened
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -34,6 +34,15 @@ def test_agreement_is_zero_for_equal_views_without_sharpening():
     logits = torch.randn(2, 5, 3)
     assert agreement_loss([logits, logits], 1.0).abs().max() < 1e-12
     assert (agreement_loss([logits, logits], 0.5) > 0).all()
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 0.01, 0.5, 1.0])
+def test_sharpening_of_many_classes_at_any_temperature(temperature):
+    p = torch.rand(50, 10, generator=torch.Generator().manual_seed(0)) + 0.5
+    p = p / p.sum(1, keepdim=True)
+    exact = p.double().log() / temperature
+    expected = (exact - exact.logsumexp(1, keepdim=True)).exp()
+    torch.testing.assert_close(sharpened(p, temperature).double(), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_no_gradient_flows_into_the_target():
