@@ -1,23 +1,23 @@
 """Experiments really run on the built-in graph, for a few epochs."""
 
 import dataclasses
-import importlib.util
 import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 from graphpartner.errors import InputError
 from graphpartner.experiments import reproduce as module
-from graphpartner.experiments.files import Quick, Row, load_experiments
+from graphpartner.experiments.files import TARGETS, Quick, Row, load_experiments
 from graphpartner.experiments.journal import read_lines
 from graphpartner.experiments.reproduce import Selection, reproduce
 from graphpartner.experiments.runs import Run
 
 RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
 
-needs_baselines = pytest.mark.skipif(
-    importlib.util.find_spec("graphpartner.baselines.table") is None, reason="no baselines yet"
-)
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +142,15 @@ def test_without_running(tmp_path, tiny):
     assert {cell.runs for cell in cells} == {1, 0}
 
 
+@pytest.mark.slow
+def test_the_committed_results_follow_from_the_committed_runs(tmp_path):
+    shutil.copytree(RESULTS / "runs", tmp_path / "runs")
+    results = reproduce(Selection(run=False, version=version("graphpartner")), tmp_path)
+    assert set(results) == set(TARGETS)
+    for name in (*TARGETS, "verdicts"):
+        assert (tmp_path / f"{name}.json").read_bytes() == (RESULTS / f"{name}.json").read_bytes(), name
+
+
 def test_an_ensemble(tmp_path, tiny):
     measures = ["accuracy", "member_accuracy"]
     tiny("beyond", rows={"ensemble": Row("gpnn", "tuned", members=3, runs=1, measures=measures)}, published={})
@@ -200,7 +209,6 @@ def test_wrong_selections(tmp_path, selection, words):
     assert list(tmp_path.iterdir()) == []
 
 
-@needs_baselines
 @pytest.mark.slow
 def test_fig1_layer_by_layer(tmp_path, tiny):
     tiny("fig1")
@@ -211,7 +219,6 @@ def test_fig1_layer_by_layer(tmp_path, tiny):
     assert len(picture.detail["points"]) == len(picture.detail["classes"]) == 3327
 
 
-@needs_baselines
 def test_a_baseline_over_depth(tmp_path, tiny):
     tiny("fig3", {"steps": [2, 3]})
     (cells,) = reproduce(quick("fig3", seeds=1, methods=("gcn",)), tmp_path).values()

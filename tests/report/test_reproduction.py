@@ -209,10 +209,11 @@ def test_no_data_no_figure(tmp_path):
     assert draw("table1", table1(), tmp_path) == []
 
 
-@pytest.mark.skipif(not (REPOSITORY / "docs" / "results.md").exists(), reason="no results yet")
-def test_the_committed_page_follows_from_the_committed_results():
-    page = REPOSITORY / "docs" / "results.md"
-    assert results_page(REPOSITORY / "results", page) == page.read_text()
+def test_the_committed_page_and_tables_follow_from_the_committed_results():
+    page, folder = REPOSITORY / "docs" / "results.md", REPOSITORY / "results"
+    assert results_page(folder, page) == page.read_text()
+    for target, cells in read_results(folder).items():
+        assert target_text(cells) in (folder / f"{target}.md").read_text(), target
 
 
 def test_one_thread_is_one(tmp_path):
