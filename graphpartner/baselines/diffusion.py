@@ -8,7 +8,7 @@ from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.model.sparse import SparseMatrix
 
 EPSILONS = (1e-5, 1e-4, 1e-3, 1e-2)
-MOST_NODES = 30_000  # beyond, the n × n matrix and its inverse take more than 11 GB
+MOST_NODES = 30_000  # beyond, the n × n matrix and its inverse take more than 11 GB; 18 where the graph is directed
 
 
 def personalized_pagerank(
@@ -22,8 +22,8 @@ def personalized_pagerank(
     P = normalized_adjacency(edge_index, num_nodes, edge_weight).to(device)
     system = P.to_dense().mul_(alpha - 1)
     system.diagonal().add_(1)
-    if not is_symmetric(P):  # a directed graph
-        return torch.linalg.inv(system).mul_(alpha)
+    if not is_symmetric(P):  # a directed graph: 2 / α does not bound its condition, float32 is too little
+        return torch.linalg.inv(system.double()).mul_(alpha).float()
     # eigenvalues between α and 2 − α: float32 and a Cholesky factor suffice
     return torch.cholesky_inverse(torch.linalg.cholesky(system)).mul_(alpha)
 
