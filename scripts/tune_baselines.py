@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 import yaml
+from torch import Tensor
 from torch_geometric.data import Data
 
 import graphpartner as gp
@@ -118,11 +119,30 @@ def main() -> None:
     given = parser.parse_args()
     data = gp.load_dataset(given.graph, root=given.data)
     present = baseline_settings(given.method, given.graph).settings
-    ours = gp.preset(f"{given.graph}/tuned").settings
-    weights = class_weights(development(data, given.splits), ours, given.device)
     known_lines = given.log.read_text().splitlines() if given.log and given.log.exists() else []
     tried = {trial_key(line): line for line in map(json.loads, known_lines)}
     begun = time.monotonic()
+
+    def note(line: dict[str, Any]) -> None:
+        print(json.dumps(line), flush=True)
+        if given.log:
+            with given.log.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def frequencies() -> Tensor | None:
+        """What each class counts for: minutes of training on a large graph, so the log has them too."""
+        ours = gp.preset(f"{given.graph}/tuned").settings
+        line = {"method": "gpnn", "graph": given.graph, "stage": "class weights", "splits": given.splits}
+        line["settings"] = ours.asdict()
+        before = tried.get(trial_key(line))
+        if before is not None:
+            return torch.tensor(before["class_weights"], dtype=torch.float64)
+        weights = class_weights(development(data, given.splits), ours, given.device)
+        if weights is not None:
+            note(line | {"class_weights": weights.tolist()})
+        return weights
+
+    weights = frequencies()
 
     def splits_of(first: int, count: int) -> tuple[Data, range]:
         seen = development(data, count, first)
@@ -140,10 +160,7 @@ def main() -> None:
         found = judged(runs.logits, seen)
         line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
-        print(json.dumps(line), flush=True)
-        if given.log:
-            with given.log.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+        note(line)
         return found
 
     generator = random.Random(f"{given.method} {given.graph}")

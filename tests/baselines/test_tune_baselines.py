@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+import torch
 import yaml
 
 from graphpartner.baselines.table import BASELINES, baseline_settings
@@ -96,3 +97,24 @@ def test_a_search_goes_on_where_its_log_ends(script, monkeypatch, tmp_path, caps
     assert search("--trials", "3") == (chosen, longer)  # nothing was left to do
     log.write_text(log.read_text().replace('"epochs": 5,', '"epochs": 6,'))  # as if the settings had been others
     assert len(search("--trials", "3")[1]) == 2 * len(longer)
+
+
+def test_class_frequencies_are_estimated_once_for_a_log(script, monkeypatch, tmp_path):
+    data = script.gp.load_dataset("citeseer")
+    for name in ("train_mask", "val_mask", "test_mask"):  # as where all splits are random, class by class
+        del data[name]
+    log, asked = tmp_path / "log.jsonl", []
+    monkeypatch.setattr(script.gp, "load_dataset", lambda *_, **__: data)
+    uneven = torch.tensor([0.05, 0.15, 0.2, 0.2, 0.3, 0.1], dtype=torch.float64)
+    monkeypatch.setattr(script, "class_weights", lambda *given: asked.append(given) or uneven)
+    command = ["tune", "sgc", "citeseer", "--trials", "1", "--splits", "1", "--finalists", "1", "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", [*command, "--fix", '{"epochs": 5}', "--log", str(log)])
+    script.main()
+    weights, trial, _ = log.read_text().splitlines()
+    assert json.loads(weights)["class_weights"] == uneven.tolist()
+    log.write_text(weights + "\n")  # the same trial again, with the frequencies of the log
+    script.main()
+    again = log.read_text().splitlines()[1]
+    assert len(asked) == 1
+    for name in ("settings", "validation", "surprise"):
+        assert json.loads(again)[name] == json.loads(trial)[name]
