@@ -397,6 +397,7 @@ def test_reproduce(gpnn, elsewhere):
     code, out, _ = gpnn("reproduce", "table2", "--quick", "--page", "page.md")
     assert code == 0
     assert "Nothing here is a result" in Path("page.md").read_text()
+    assert "A preview" in out
     assert "results/quick/table2.json" in files(elsewhere)
 
 

@@ -34,7 +34,7 @@ def reproduce(
     from graphpartner.experiments.reproduce import reproduce as run_experiments
     from graphpartner.experiments.verdicts import verdicts
     from graphpartner.report.reproduction import terminal_tables, verdict_table
-    from graphpartner.report.results_page import write_results_page, write_target
+    from graphpartner.report.results_page import PREVIEW, write_results_page, write_target
     from graphpartner.report.terminal import notes, progress, results, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))
@@ -67,6 +67,8 @@ def reproduce(
         show(verdict_table(found))
     if any(cell.saw_test for cells in measured.values() for cell in cells):
         show("† settings picked with a look at test accuracy: what the method can do, not what a fair selection finds")
+    if quick:
+        show(PREVIEW)
     for failure in failures:
         notes().print(f"not run: {failure}", markup=False)
     notes().print(f"written to {folder}")

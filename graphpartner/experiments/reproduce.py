@@ -153,10 +153,18 @@ def plan(experiment: Experiment, selection: Selection, device: str, graphs: Grap
             for at in grid(_vary(experiment, selection)):
                 slot = Slot(experiment, name, graph, at, reason=graphs.reason(graph) if selection.run else None)
                 if slot.reason is None:
-                    seeds = 1 if row.method in LOOKS else selection.seeds or row.runs or count
-                    _fill(slot, row, seeds, selection, device)
+                    _fill(slot, *_asked(row, count, selection), selection, device)
                 slots.append(slot)
     return slots
+
+
+def _asked(row: Row, count: int, selection: Selection) -> tuple[Row, int]:
+    """A row as it is run, and how many runs a cell of it has. A preview's ensemble is one, of the runs there are."""
+    if row.method in LOOKS:
+        return row, 1
+    if selection.quick and row.members > 1:
+        return dataclasses.replace(row, members=max(2, selection.seeds or count)), 1
+    return row, selection.seeds or row.runs or count
 
 
 def _fill(slot: Slot, row: Row, seeds: int, selection: Selection, device: str) -> None:

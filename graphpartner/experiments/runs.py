@@ -15,6 +15,10 @@ LOOKS = ("statistics", "edge-quality")
 LATER = {"generations": 1, "groups": 1, "regression_decay": 0.0}
 """Settings that came after the first runs were written down, and the values that leave these what they were."""
 
+WORDS = 30  # entries of a row of features, roughly
+DENSE = 0.5  # what a product in a dense matrix costs beside one in a sparse matrix
+ALL_PAIRS = ("grace", "mvgrl")  # every node meets every other
+
 REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there
 
 
@@ -78,11 +82,17 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """Roughly how much work it is: epochs times what one touches. Only for telling how far a job is."""
-        entry = CATALOGUE[self.graph]
-        steps = self.settings.get("num_steps") or self.settings.get("layers") or 2
-        size = 30 * entry.num_nodes + 2 * entry.num_edges * min(int(steps), 64)
-        return float(self.members * self.settings.get("epochs", 1) * size)
+        """Roughly how much work it is, in products of two numbers. Only for telling how far a job is."""
+        entry, of = CATALOGUE[self.graph], self.settings
+        width, layers = of.get("hidden_channels", 64) * of.get("heads", 1), of.get("layers", 0)
+        steps = of.get("num_steps", layers or 2)
+        input_and_steps = (WORDS * entry.num_nodes + 2 * entry.num_edges * steps) * width
+        dense = layers * entry.num_nodes * width**2
+        if self.method in ALL_PAIRS:
+            dense += entry.num_nodes**2 * width
+        trained = of.get("groups", 1) + of.get("teachers", 0) * of.get("generations", 1)
+        each = of.get("views", 1) * (input_and_steps + dense * DENSE)
+        return float(self.members * trained * of.get("epochs", 1) * each)
 
     @property
     def trainings(self) -> "list[Training]":

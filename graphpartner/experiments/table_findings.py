@@ -64,7 +64,7 @@ def _ahead(
         f"{own.mean:.1f}"
         + (f"; not ahead of {', '.join(behind)}" if behind else "")
         + f"; ahead of {', '.join(ahead) or 'none'}"
-        + (f"; not run: {', '.join(unknown)}" if unknown else ""),
+        + (f"; too few runs: {', '.join(unknown)}" if unknown else ""),
         ours,
     )
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from graphpartner.experiments.cells import Cell
 
 SIGNIFICANT = 0.05  # a difference counts as more than chance below this p
+ENOUGH = 3  # pairs of runs; of two nobody can tell a difference from chance
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,12 @@ class Paired(NamedTuple):
 
 
 def paired(first: Sequence[Cell], second: Sequence[Cell]) -> Paired | None:
-    """Differences of cells that belong together, seed by seed; None with fewer than two, which say nothing."""
+    """Differences of cells that belong together, seed by seed; None with too few to tell."""
     differences = []
     for a, b in zip(first, second, strict=True):
         other = dict(zip(b.seeds, b.values, strict=False))
         differences += [value - other[seed] for seed, value in zip(a.seeds, a.values, strict=False) if seed in other]
-    if len(differences) < 2:
+    if len(differences) < ENOUGH:
         return None
     if stdev(differences) == 0:
         return Paired(differences[0], 1.0 if differences[0] == 0 else 0.0, len(differences))

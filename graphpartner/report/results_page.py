@@ -46,7 +46,10 @@ CHOSEN = (
     "a test node of others."
 )
 FINDINGS, SHORTFALLS, CLAIMS = "The paper's findings", "Where we fall short", "What we claim ourselves"
-PREVIEW = "A preview: few runs, few epochs, small grids, on the built-in graph alone. Nothing here is a result."
+PREVIEW = (
+    "A preview: two runs of a cell, cut short where they take long, small grids and ensembles, on the built-in graph "
+    "alone. Nothing here is a result, and two runs seldom tell more than chance."
+)
 
 
 def write_results_page(folder: Path, page: Path, preview: bool = False) -> None:

@@ -153,8 +153,8 @@ def test_the_committed_results_follow_from_the_committed_runs(tmp_path):
 
 def test_an_ensemble(tmp_path, tiny):
     measures = ["accuracy", "member_accuracy"]
-    tiny("beyond", rows={"ensemble": Row("gpnn", "tuned", members=3, runs=1, measures=measures)}, published={})
-    together, alone = reproduce(quick("beyond", seeds=1), tmp_path)["beyond"]
+    tiny("beyond", rows={"ensemble": Row("gpnn", "tuned", members=16, runs=5, measures=measures)}, published={})
+    together, alone = reproduce(quick("beyond", seeds=3), tmp_path)["beyond"]  # a preview has one, of its three runs
     assert together.runs == alone.runs == 1
     assert 10 < alone.mean < 90
     (line,) = read_lines(tmp_path / "runs" / "beyond.jsonl.gz")

@@ -74,3 +74,13 @@ def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs(name):
     other = dataclasses.replace(before, settings=without | {name: 2})
     assert later.key == before.key != other.key
     assert other.identity["settings"][name] == 2
+
+
+def test_cost_counts_every_training_and_what_it_touches():
+    one = run(0, hidden_channels=64, num_steps=10)
+    assert run(0, hidden_channels=64, num_steps=10, teachers=4, generations=3).cost == 13 * one.cost
+    assert run(0, hidden_channels=64, num_steps=10, views=2, epochs=6).cost == 6 * one.cost
+    assert dataclasses.replace(one, members=16).cost == 16 * one.cost
+    deep = run(0, method="gcnii", hidden_channels=256, layers=32).cost
+    assert 20 * one.cost < deep  # measured: 87 times as much an epoch, at 48 steps
+    assert 20 * one.cost < run(0, method="grace", hidden_channels=512).cost  # 150 times

@@ -143,8 +143,8 @@ def test_a_shortfall_is_told_once_and_counts_are_none(tmp_path):
 
 
 def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path):
-    baseline = dataclasses.replace(cell("GCN", [81, 81.3], method="gcn"), published=81.5)
-    cells = [cell("GPNN (paper)", [80, 80.1]), cell("GPNN (best)", [86, 86.2]), baseline]
+    baseline = dataclasses.replace(cell("GCN", [81, 81.3, 81.15], method="gcn"), published=81.5)
+    cells = [cell("GPNN (paper)", [80, 80.1, 80.05]), cell("GPNN (best)", [86, 86.2, 86.1]), baseline]
     write_cells(tmp_path / "table1.json", cells)
     text = results_page(tmp_path, tmp_path / "page.md")
     paper, ours = text.split("## What we claim ourselves")
