@@ -55,8 +55,17 @@ def _bounds(cells: Sequence[Cell]) -> str:
     return f"The energy of both branches over the partner's and its bounds over the steps: {'; '.join(parts)}"
 
 
+def _table1(cells: Sequence[Cell]) -> str:
+    known = [cell for cell in cells if cell.mean is not None]
+    parts = []
+    for graph in graphs_of(cells):
+        told = sorted(((cell.mean or 0.0, cell.row) for cell in known if cell.graph == graph), reverse=True)
+        parts.append(f"{title(graph)} " + " to ".join(f"{mean:.1f} ({row})" for mean, row in (told[0], told[-1])))
+    return f"Highest and lowest test accuracy of {len({cell.row for cell in known})} methods, %: {', '.join(parts)}"
+
+
 SEEN: dict[str, Callable[[Sequence[Cell]], str]] = {
-    "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
+    "table1": _table1, "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.verdict import curve, graphs_of, means
 from graphpartner.graph.catalogue import title
+from graphpartner.report.accuracies import draw_accuracies
 from graphpartner.report.figures import save
 from graphpartner.report.style import BAND, COLOURS, GREY, LINES, MARKS, SIZE, STYLE
 
@@ -121,7 +122,7 @@ def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
 
 
 FIGURES: dict[str, Callable[[Any, Sequence[Cell]], None]] = {
-    "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
+    "table1": draw_accuracies, "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
 }  # fmt: skip
 
 LABELS = {

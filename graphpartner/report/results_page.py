@@ -14,6 +14,7 @@ from graphpartner.graph.catalogue import title
 from graphpartner.graph.packed import write_atomically
 from graphpartner.report.alt_texts import alt_text
 from graphpartner.report.curves import FIGURES, draw
+from graphpartner.report.in_short import in_short
 from graphpartner.report.reproduction import COUNTS, RULE, difference, markdown, number, published, verdict_lines
 
 TITLES = {
@@ -68,6 +69,8 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
     parts = [
         "# Results",
         PREVIEW if preview else "",
+        in_short(results.get("table1", []), found),
+        " · ".join(_link(heading) for heading in (FINDINGS, SHORTFALLS, *(TITLES[target] for target in there), CLAIMS)),
         "Written by `gpnn reproduce` from the files under `results/`; no cell of a table is typed. Accuracies are in "
         "percent, mean ± standard deviation over the runs counted in parentheses; lines in figures are means over "
         "runs, bands one standard deviation. † marks settings that were picked with a look at test accuracy: such a "
@@ -75,7 +78,6 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         CHOSEN,
         _machines(everything),
         RULE,
-        " · ".join(_link(heading) for heading in (FINDINGS, SHORTFALLS, *(TITLES[target] for target in there), CLAIMS)),
         f"## {FINDINGS}",
         _counted(of_paper),
         f"## {SHORTFALLS}",
@@ -88,7 +90,8 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         if target in FIGURES and figure.exists():
             seen = alt_text(target, results[target])
             parts.append(f"![{seen}]({Path(os.path.relpath(figure, page.parent)).as_posix()})")
-            tables = f"<details><summary>The numbers behind the figure</summary>\n\n{tables}\n\n</details>"
+            if target != "table1":  # whose numbers are what people come for
+                tables = f"<details><summary>The numbers behind the figure</summary>\n\n{tables}\n\n</details>"
         parts += [tables, _notes(results[target])]
     parts += [f"## {CLAIMS}", _counted(ours)]
     return "\n\n".join(part for part in parts if part) + "\n"
