@@ -7,9 +7,12 @@ from torch.testing import assert_close
 from graphpartner import load_dataset
 from graphpartner.baselines import edges as edges_module
 from graphpartner.baselines.edges import Edges
+from graphpartner.baselines.grace import GRACE
 from graphpartner.baselines.nt_xent import nt_xent
+from graphpartner.baselines.pretrain import pretrain
 from graphpartner.baselines.table import train_baseline
 from tests.baselines.small import dense_adjacency, odd_graph
+from tests.baselines.test_pretrain import METHODS
 from tests.baselines.test_training import SMALL
 from tests.train.toy import toy
 
@@ -65,6 +68,28 @@ def test_runs_together_equal_runs_alone_and_survive_compaction(name):
     changes = SMALL[name] | {"epochs": 60, "patience": 5, "lr": 0.02}
     together, alone = (train_baseline(name, toy(), range(6), "cuda", changes, batch_size=size) for size in (6, 1))
     assert_close(together.val_loss, alone.val_loss, rtol=2e-2, atol=2e-2)
+
+
+ENCODERS = METHODS | {"grace, wide": GRACE(hidden_channels=128, projection_channels=64, lr=0.01, epochs=12)}
+
+
+def encoded(name, device, seeds, **changes):
+    settings = ENCODERS[name].replace(**changes)
+    return pretrain(settings.objective(toy(), torch.device(device)), settings, seeds, lambda amount: None)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_learn_on_a_gpu_as_on_a_cpu(name):
+    gpu, cpu = (encoded(name, device, [7, 1, 4], epochs=5) for device in ("cuda", "cpu"))
+    assert_close(gpu.loss.cpu(), cpu.loss.cpu(), rtol=1e-2, atol=1e-2)
+    assert gpu.epochs.tolist() == cpu.epochs.tolist()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_together_learn_as_they_do_alone_and_survive_compaction(name):
+    together = encoded(name, "cuda", [7, 1, 4, 9, 2])
+    for place, seed in enumerate([7, 1, 4, 9, 2]):
+        assert_close(together.loss[place], encoded(name, "cuda", [seed]).loss[0], rtol=2e-2, atol=2e-2)
 
 
 def test_many_runs_on_a_real_graph():

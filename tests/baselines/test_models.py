@@ -7,6 +7,7 @@ from torch.testing import assert_close
 from torch_geometric import nn as pyg
 
 from graphpartner.baselines.noise import Quiet
+from graphpartner.baselines.table import SUPERVISED
 from tests.baselines.small import built, dense_adjacency, odd_graph, plain_edges
 
 QUIET = Quiet()
@@ -146,7 +147,7 @@ def test_grand(data, batch_norm):
     assert_close(model.forward(w, QUIET).logits[0], expected)
 
 
-@pytest.mark.parametrize("name", ["mlp", "gcn", "gat", "jknet", "appnp", "gcnii", "sgc", "dagnn", "grand"])
+@pytest.mark.parametrize("name", SUPERVISED)
 def test_replicas_do_not_mix(data, name):
     model, w = built(name, data, [3, 4, 5])
     together = model.forward(w, QUIET)

@@ -23,8 +23,9 @@ def test_runs_do_not_depend_on_who_runs_beside_them(method: str) -> None:
     torch.testing.assert_close(alone.val_loss, together.val_loss, rtol=1e-2, atol=1e-2)
 
 
-def test_no_label_outside_training_and_validation_is_read() -> None:
-    data, settings = toy(), METHODS["dgi"]
+@pytest.mark.parametrize("method", METHODS)
+def test_no_label_outside_training_and_validation_is_read(method: str) -> None:
+    data, settings = toy(), METHODS[method]
     runs = train_self_supervised(settings, data, [1], device="cpu")
     data.y = torch.where(data.train_mask | data.val_mask, data.y, (data.y + 1) % 3)
     changed = train_self_supervised(settings, data, [1], device="cpu")

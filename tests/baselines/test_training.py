@@ -9,13 +9,14 @@ from graphpartner.baselines.batch import BaselineBatch
 from graphpartner.baselines.dropedge import dropped_edges
 from graphpartner.baselines.graph import Graph
 from graphpartner.baselines.noise import Noise
-from graphpartner.baselines.table import BASELINES, train_baseline
+from graphpartner.baselines.table import BASELINES, SUPERVISED, train_baseline
 from graphpartner.baselines.training import ask
 from graphpartner.errors import InputError
 from graphpartner.graph.splits import per_class_splits
 from graphpartner.train import repeat
 from graphpartner.train.problem import labelled
 from tests.baselines.small import CPU, built, dense_adjacency, dense_entries, odd_graph, weighted
+from tests.baselines.test_pretrain import METHODS
 from tests.train.toy import toy
 
 SMALL = {
@@ -33,7 +34,8 @@ SMALL = {
 
 
 def test_every_baseline_is_tried():
-    assert set(SMALL) <= set(BASELINES)
+    assert set(SMALL) == set(SUPERVISED)
+    assert {*SMALL, *METHODS} == set(BASELINES)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -130,66 +132,11 @@ def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, norma
     assert_close(values, expected[:, None].expand(-1, 2))
 
 
-def test_appnp_drops_entries_in_every_step():
-    data = odd_graph()
-    model, w = built("appnp", data, [1, 2], num_steps=2, dropout=0.0, edge_dropout=0.5, alpha=0.25)
-    noise, edges = Noise([1, 2], 3, CPU), model.graph.edges
-    out = model.forward(w, noise).logits
-    for replica in range(2):
-        H = (data.x @ w["weight1"][replica]).relu() @ w["weight2"][replica]
-        Z = H
-        for step in range(2):
-            mask = noise.dropout(0.5, step, stream="edges").mask(edges.order)[replica]
-            P = torch.zeros(data.num_nodes, data.num_nodes)
-            P[edges.target, edges.source] = edges.weight * mask
-            Z = 0.75 * P @ Z + 0.25 * H
-        assert_close(out[replica], Z)
-
-
-@pytest.mark.parametrize("input_dropout", [0.0, 0.4])
-def test_grand_loss_equals_a_slow_one(input_dropout):
-    data = odd_graph()
-    model, w = built("grand", data, [1, 2], hidden_channels=4, num_steps=2, views=3, input_dropout=input_dropout,
-                     dropout=0.3, temperature=0.4, consistency=0.7)  # fmt: skip
-    noise, n = Noise([1, 2], 3, CPU), data.num_nodes
-    train = labelled(data.train_mask, data.y, 2, "train_mask", CPU)
-    found = model.loss(w, noise, train)
-    mean_P = sum(torch.linalg.matrix_power(dense_adjacency(data), k) for k in range(3)) / 3
-    for replica in range(2):
-        logits = []
-        for view in range(3):
-            nodes = noise.dropout(0.5, view, "nodes").mask(torch.arange(n, dtype=torch.int32))[replica] > 0
-            entries = noise.dropout(input_dropout, view, "input").mask(torch.arange(n * 5, dtype=torch.int32))[replica]
-            hidden = noise.dropout(0.3, view).mask(torch.arange(n * 4, dtype=torch.int32))[replica]
-            X = (mean_P @ (nodes[:, None] * data.x)) * entries.reshape(n, 5)
-            H = (X @ w["weight1"][replica] + w["bias1"][replica]).relu() * hidden.reshape(n, 4)
-            logits.append(H @ w["weight2"][replica] + w["bias2"][replica])
-        p = [each.softmax(-1) for each in logits]
-        power = (sum(p) / 3) ** (1 / 0.4)
-        target = power / power.sum(-1, keepdim=True)
-        losses = [
-            torch.nn.functional.cross_entropy(each[data.train_mask], data.y[data.train_mask])
-            + 0.7 * ((q - target) ** 2).sum(-1).mean()
-            for each, q in zip(logits, p, strict=True)
-        ]
-        assert_close(found[replica], sum(losses) / 3)
-
-
 def test_grand_at_a_low_temperature_is_finite():
     data = odd_graph(n=30, classes=10)
     model, w = built("grand", data, [1], hidden_channels=4, num_steps=2, temperature=0.01)
     loss = model.loss(w, Noise([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
     assert loss.isfinite().all()
-
-
-def test_batch_norm_keeps_running_statistics():
-    data = odd_graph()
-    model, w = built("grand", data, [1], hidden_channels=4, batch_norm=True, node_dropout=0, input_dropout=0, dropout=0)
-    norm = torch.nn.BatchNorm1d(5)
-    model.forward(w, Noise([1], 3, CPU))
-    norm(model.expected)
-    assert_close(w["mean1"][0, 0], norm.running_mean)
-    assert_close(w["variance1"][0, 0], norm.running_var)
 
 
 def test_layers_and_weights_are_kept_where_asked_for():
@@ -222,11 +169,12 @@ def test_layers_that_nobody_asked_for_are_let_go_of(monkeypatch):
     assert [len(output.layers) for output in held] == [0, 0, 3, 3]
 
 
-def test_test_labels_are_not_read():
-    data = toy()
-    before = train_baseline("gcn", data, [1], "cpu", {"epochs": 5})
-    data.y = torch.where(data.train_mask | data.val_mask, data.y, 0)
-    assert_close(train_baseline("gcn", data, [1], "cpu", {"epochs": 5}).logits, before.logits, rtol=0, atol=0)
+@pytest.mark.parametrize("name", SMALL)
+def test_test_labels_are_not_read(name):
+    data, changes = toy(), SMALL[name] | {"epochs": 5}
+    before = train_baseline(name, data, [1], "cpu", changes)
+    data.y = torch.where(data.train_mask | data.val_mask, data.y, (data.y + 1) % 3)
+    assert torch.equal(train_baseline(name, data, [1], "cpu", changes).logits, before.logits)
 
 
 def test_progress_is_told():
