@@ -27,6 +27,7 @@ import graphpartner as gp
 from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
 from graphpartner.experiments.development import development
 from graphpartner.experiments.frequencies import class_weights
+from graphpartner.experiments.journal import cut_torn_line
 from graphpartner.experiments.judgement import Judgement, judged, ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
@@ -60,7 +61,7 @@ SPACES: dict[str, dict[str, list[Any]]] = {
         "decay": [5e-6, 5e-5, 5e-4],
         "conv_decay": [1e-4, 1e-3, 0.01],
     },
-    "sgc": FEATURES | {"num_steps": [1, 2, 3], "lr": [0.05, 0.2], "decay": [0.0, 5e-6, 5e-5, 2e-4]},
+    "sgc": FEATURES | {"num_steps": [1, 2, 3], "lr": [0.05, 0.2], "decay": [0.0, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4]},
     "dagnn": FEATURES | RATES | {"num_steps": [5, 10, 16, 20], "dropout": [0.3, 0.5, 0.8]},
     "grand": FEATURES
     | {
@@ -119,6 +120,8 @@ def main() -> None:
     given = parser.parse_args()
     data = gp.load_dataset(given.graph, root=given.data)
     present = baseline_settings(given.method, given.graph).settings
+    if given.log:
+        cut_torn_line(given.log)
     known_lines = given.log.read_text().splitlines() if given.log and given.log.exists() else []
     tried = {trial_key(line): line for line in map(json.loads, known_lines)}
     begun = time.monotonic()

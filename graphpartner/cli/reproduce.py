@@ -30,7 +30,8 @@ def reproduce(
     ] = None,
 ) -> None:
     """Measure the paper's tables and figures beside the published numbers; what was run before is not run again."""
-    from graphpartner.experiments.reproduce import Selection, read_results
+    from graphpartner.experiments.plan import Selection
+    from graphpartner.experiments.reproduce import read_results
     from graphpartner.experiments.reproduce import reproduce as run_experiments
     from graphpartner.experiments.verdicts import verdicts
     from graphpartner.report.reproduction import terminal_tables, verdict_table

@@ -36,7 +36,7 @@ def search(
 ) -> None:
     """Search settings by validation accuracy, without test labels. A second call goes on where this one ends."""
     from graphpartner.experiments.development import development
-    from graphpartner.experiments.found import open_study, sqlite, write_preset
+    from graphpartner.experiments.found import open_study, write_preset
     from graphpartner.experiments.judgement import rule
     from graphpartner.experiments.search import search as look
     from graphpartner.experiments.space import FAMILIES, only, space_of
@@ -65,7 +65,7 @@ def search(
     place = pick_device(device)
     folder = output_folder(out)
     data = load_dataset(graph, root)
-    study = open_study(storage or sqlite(folder / "studies.db"), f"{graph}-{family}")
+    study = open_study(storage or folder / "studies.db", f"{graph}-{family}")
     notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")
     with progress("searching") as tell:
         found = look(

@@ -189,25 +189,38 @@ def merged(old: list[Cell], new: list[Cell], places: Sequence[tuple[Any, ...]]) 
     ``places``, which name no layer.
     """
     order = {place: number for number, place in enumerate(places)}
-    kept = {cell.place: cell for cell in old if _base(cell) in order}
-    for cell in new:
-        before = kept.get(cell.place)
-        filled = cell.mean is not None or cell.detail is not None
-        if before is None or before.mean is None or (filled and not _part_of(cell, before)) or cell.reason == NOT_RUN:
-            kept[cell.place] = cell
-    return sorted(kept.values(), key=lambda cell: order[_base(cell)])
+    kept = {base: cells for base, cells in _by_base(old).items() if base in order}
+    for base, cells in _by_base(new).items():
+        before = kept.get(base, [])
+        never = any(cell.reason == NOT_RUN for cell in cells)
+        if never or not _has_data(before) or (_has_data(cells) and not _part_of(cells, before)):
+            kept[base] = cells
+    return [cell for base in sorted(kept, key=lambda base: order[base]) for cell in kept[base]]
 
 
-def _part_of(cell: Cell, other: Cell) -> bool:
-    """Whether it is of fewer of the same runs."""
-    whole = dict(zip(other.seeds, other.values, strict=False))
-    part = dict(zip(cell.seeds, cell.values, strict=False))
-    return bool(part) and len(part) < len(whole) and part.items() <= whole.items()
+def _by_base(cells: Iterable[Cell]) -> dict[tuple[Any, ...], list[Cell]]:
+    """Cells that are made and replaced together: all layers of one measure, and every other cell by itself."""
+    found: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        at = {name: value for name, value in cell.at.items() if name != "layer"}
+        found.setdefault(dataclasses.replace(cell, at=at).place, []).append(cell)
+    return found
 
 
-def _base(cell: Cell) -> tuple[Any, ...]:
-    at = {name: value for name, value in cell.at.items() if name != "layer"}
-    return dataclasses.replace(cell, at=at).place
+def _has_data(cells: Iterable[Cell]) -> bool:
+    return any(cell.mean is not None or cell.detail is not None for cell in cells)
+
+
+def _part_of(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
+    """Whether these are of fewer of the same runs."""
+    places = {cell.place: cell for cell in others}
+    for cell in cells:
+        other = places.get(cell.place)
+        whole = dict(zip(other.seeds, other.values, strict=False)) if other is not None else {}
+        part = dict(zip(cell.seeds, cell.values, strict=False))
+        if not part or len(part) >= len(whole) or not part.items() <= whole.items():
+            return False
+    return True
 
 
 def read_cells(path: Path) -> list[Cell]:

@@ -16,20 +16,24 @@ if TYPE_CHECKING:
 STARTUP = 32  # trials drawn at random before the sampler learns from them
 
 
-def open_study(storage: str, name: str) -> "optuna.Study":
-    """A study of that name, made or found again: a SQLite file, or any address Optuna knows."""
+def open_study(storage: str | Path, name: str) -> "optuna.Study":
+    """A study of that name, made or found again: in a SQLite file, or at any address Optuna knows."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    address = sqlite(storage) if isinstance(storage, Path) else storage
     try:
-        study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
+        study = optuna.create_study(storage=address, study_name=name, direction="maximize", load_if_exists=True)
         # a study that goes on must not draw again what it has drawn
         study.sampler = optuna.samplers.TPESampler(
             n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=len(study.get_trials(deepcopy=False))
         )
         return study
     except Exception as error:  # whatever the database's driver calls it
-        raise InputError(f"--storage {storage}: cannot be opened ({error}); give an address Optuna knows") from None
+        told = " ".join(str(error).split())
+        if isinstance(storage, Path):
+            raise InputError(f"{storage} holds no studies ({told}); move it away") from None
+        raise InputError(f"--storage {storage}: cannot be opened ({told}); give an address Optuna knows") from None
 
 
 def sqlite(file: Path) -> str:

@@ -7,6 +7,7 @@ programs may write into one folder: one at a time does, and nobody drops what an
 
 import gzip
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ class Journal:
     def append(self, experiment: str, lines: list[Line]) -> None:
         """Write lines to the end of an experiment's file, and wait until the disk has them."""
         text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
-        with self._alone():
+        with self.alone():
             path = self.folder / f"{experiment}.jsonl"
             cut_torn_line(path)
             with open(path, "ab") as file:
@@ -62,7 +63,7 @@ class Journal:
         open_file, packed = self.folder / f"{experiment}.jsonl", self.folder / f"{experiment}.jsonl.gz"
         if not open_file.exists():
             return
-        with self._alone():
+        with self.alone():
             self._read(experiment)  # another program may have written meanwhile
             lines = self.lines.get(experiment, {}).values()
             text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
@@ -71,8 +72,8 @@ class Journal:
             open_file.unlink(missing_ok=True)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While no other program writes into the folder."""
+    def alone(self) -> Iterator[None]:
+        """While no other program writes into the folder, or the results beside it. Not to be nested."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             import fcntl
@@ -132,8 +133,17 @@ def _is_whole(line: Line) -> bool:
         texts
         and isinstance(line["seed"], int)
         and isinstance(measured, dict)
-        and all(isinstance(value, (int, float, list, dict, NoneType)) for value in measured.values())
+        and all(_is_measure(value) for value in measured.values())
     )
+
+
+def _is_measure(value: Any) -> bool:
+    """A number, one a layer, nothing where there was none, or what a picture is drawn from."""
+    if isinstance(value, list):
+        return all(_is_measure(each) and not isinstance(each, (list, dict)) for each in value)
+    if isinstance(value, dict):
+        return "points" in value
+    return isinstance(value, (int, NoneType)) or (isinstance(value, float) and math.isfinite(value))
 
 
 def cut_torn_line(path: Path) -> None:

@@ -1,7 +1,9 @@
 """How much memory does a piece of work take at its peak?"""
 
+import ctypes
+import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 
@@ -19,6 +21,7 @@ def peak_memory(device: str) -> Iterator[list[float]]:
         yield peak
         peak[0] = torch.cuda.max_memory_allocated() - before
         return
+    _give_back()
     try:
         with open("/proc/self/clear_refs", "w") as mark:
             mark.write("5")  # lowers the high-water mark to what is resident now
@@ -28,6 +31,13 @@ def peak_memory(device: str) -> Iterator[list[float]]:
     before = _resident("VmRSS:")
     yield peak
     peak[0] = _resident("VmHWM:") - before
+
+
+def _give_back() -> None:
+    """Let the system have what earlier work has freed, so that it is not counted as there before."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # only glibc can
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _resident(name: str) -> int:

@@ -46,6 +46,7 @@ class Run:
         version: of the package.
         members: more than 1: an ensemble of so many runs, with seeds ``members · seed``, ….
         timing: how it is timed; a run of table 1 says nothing about the time of a run by itself.
+        together: how many runs are timed as one call, where that is how it is timed.
         measures: what is measured of it.
     """
 
@@ -57,6 +58,7 @@ class Run:
     version: str
     members: int = 1
     timing: str = ""
+    together: int = 0
     changes: dict[str, Any] = field(default_factory=dict)
     measures: frozenset[str] = frozenset()
 
@@ -64,11 +66,13 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """Everything the result follows from, up to the order of floating-point sums.
 
-        Who was trained beside it is not part of it: a run's random draws depend on its own seed alone.
+        Who was trained beside it is not part of it, unless that is what is timed: a run's random draws depend on its
+        own seed alone.
         """
         kept = ("method", "graph", "settings", "seed", "device", "version", "members", "timing")
         settings = {name: value for name, value in self.settings.items() if LATER.get(name) != value}
-        return {name: getattr(self, name) for name in kept} | {"settings": settings}
+        company = {"together": self.together} if self.together else {}
+        return {name: getattr(self, name) for name in kept} | company | {"settings": settings}
 
     @property
     def key(self) -> str:

@@ -73,7 +73,7 @@ def data_root(root: str | os.PathLike[str] | None = None) -> Path | None:
         return None
     path = Path(given).expanduser()
     if not path.is_dir():
-        origin = "root" if root is not None else ROOT_VARIABLE
+        origin = "root, or --data" if root is not None else ROOT_VARIABLE
         raise InputError(f"The data root {given!r} ({origin}) is not a folder; give one that holds Cora/raw and so on.")
     return path
 

@@ -43,7 +43,9 @@ def _fig5(cells: Sequence[Cell]) -> str:
 def _bounds(cells: Sequence[Cell]) -> str:
     parts = []
     for graph in graphs_of(cells):
-        own = [cell for cell in cells if cell.graph == graph and cell.measure == "mixed_energy"]
+        own = [
+            cell for cell in cells if (cell.graph, cell.measure) == (graph, "mixed_energy") and cell.mean is not None
+        ]
         shares = sorted({cell.at["alpha"] for cell in own})
         few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
         told = (

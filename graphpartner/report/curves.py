@@ -94,7 +94,7 @@ def _fig5(figure: Any, cells: Sequence[Cell]) -> None:
 def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
     graphs = graphs_of(cells)
     for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
-        own = [cell for cell in cells if cell.graph == graph]
+        own = [cell for cell in cells if cell.graph == graph and cell.mean is not None]
         shares = sorted({cell.at["alpha"] for cell in own})
         few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
         for share, colour, mark in zip(few, COLOURS, MARKS, strict=False):

@@ -8,6 +8,7 @@ from graphpartner.experiments.verdict import Verdict, find, graphs_of
 from graphpartner.graph.catalogue import title
 from graphpartner.report.reproduction import mark
 
+ALONE = "GPNN (paper)"
 BEST = "Our best preset is ahead of every baseline"
 
 
@@ -18,6 +19,9 @@ def in_short(table1: Sequence[Cell], found: Sequence[Verdict]) -> str:
     others = [cell for cell in table1 if cell.method != "gpnn" and cell.mean is not None]
     if ours:
         told.append(_table(ours, others))
+    alone = [cell.outcome in ("holds", "higher") for cell in ours if cell.row == ALONE and cell.published is not None]
+    if alone:
+        told.append(f"- The paper's method alone reaches the published number on {sum(alone)} of {len(alone)} graphs.")
     ahead = [verdict.holds is True for verdict in found if verdict.finding.startswith(BEST)]
     if ahead:
         told.append(
@@ -30,9 +34,13 @@ def in_short(table1: Sequence[Cell], found: Sequence[Verdict]) -> str:
             f"- The paper's baselines reach its numbers, or come within {NEAR:g} point, in {sum(near)} of {len(near)} "
             "cells of Table 1."
         )
-    judged = [verdict.holds for verdict in found if not verdict.ours and verdict.holds is not None]
-    if judged:
-        told.append(f"- Of {len(judged)} findings of the paper {sum(judged)} hold, by the rules given beside them.")
+    judged = [verdict for verdict in found if not verdict.ours and verdict.holds is not None]
+    for name, part in (
+        ("findings of the paper's experiments", [verdict for verdict in judged if verdict.target != "bounds"]),
+        ("cases of its two propositions", [verdict for verdict in judged if verdict.target == "bounds"]),
+    ):
+        if part:
+            told.append(f"- Of {len(part)} {name} {sum(verdict.holds is True for verdict in part)} hold.")
     return "\n".join(told)
 
 

@@ -20,7 +20,9 @@ INTRODUCTION = (
     "Written by `gpnn bench`. A ratio is against a peer measured in the same run or, where the claim says so, against "
     "a fixed limit. The column *same answer* says whether both sides give the same results, or accuracies that do not "
     "differ beyond sampling error; – marks claims that compare seconds alone. The floor is the larger of bytes over "
-    "measured bandwidth and operations over measured rate."
+    "measured bandwidth and operations over measured rate. Peers, the *plain loop* among them, are straightforward "
+    "PyTorch and PyTorch Geometric code that trains one run at a time; how GPNN compares with this package's own "
+    "GCNII is Table 4 of the [results](results.md#table-4-wall-time-against-gcnii)."
 )
 
 

@@ -97,6 +97,29 @@ def test_fewer_of_the_same_runs_do_not_replace_more():
     assert merged([whole], [other], [whole.place]) == [other]  # not the same runs
 
 
+def layered(values, **at):
+    return [
+        Cell("e", "a", "gpnn", "cora", "layer_energy", {"layer": n, **at}, value) for n, value in enumerate(values, 1)
+    ]
+
+
+def test_layers_are_replaced_together():
+    empty = Cell("e", "a", "gpnn", "cora", "layer_energy", reason="not here")
+    never, place = dataclasses.replace(empty, reason=NOT_RUN), [empty.place]
+    old, new = layered([1.0, 2.0, 3.0]), layered([4.0, 5.0])
+    assert merged([empty], new, place) == new
+    assert merged([never], new, place) == new
+    assert merged(old, new, place) == new  # of fewer layers
+    assert merged(old, [empty], place) == old
+    assert merged(old, [never], place) == [never]
+
+
+def test_a_picture_is_not_lost():
+    picture = Cell("e", "a", "gpnn", "cora", "picture", detail={"points": [], "classes": []})
+    empty = dataclasses.replace(picture, detail=None, reason="not here")
+    assert merged([picture], [empty], [picture.place]) == [picture]
+
+
 def test_files(tmp_path):
     cells = [made([80.0, 81.0]), Cell("e", "b", "gpnn", "cora", "accuracy", at={"steps": 2}, reason="not here")]
     write_cells(tmp_path / "a.json", cells)

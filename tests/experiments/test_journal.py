@@ -119,6 +119,15 @@ def _flipped(whole):
     return whole[:middle] + bytes(255 - byte for byte in whole[middle : middle + 2]) + whole[middle + 2 :]
 
 
+@pytest.mark.parametrize("value", ["NaN", "{}", '"high"', "[[1.0]]", "[NaN]"])
+def test_a_measure_that_is_none(tmp_path, value):
+    (tmp_path / "table1.jsonl").write_text(
+        f'{{"key": "k", "seed": 0, "version": "1", "device": "cpu", "measured": {{"accuracy": {value}}}}}\n'
+    )
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+        Journal(tmp_path)
+
+
 def test_runs_are_kept_in_a_folder(tmp_path):
     (tmp_path / "runs").write_text("mine")
     with pytest.raises(InputError, match="runs is no folder"):

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from graphpartner.errors import InputError
+from graphpartner.experiments import plan as planning
 from graphpartner.experiments import reproduce as module
 from graphpartner.experiments.files import TARGETS, Quick, Row, load_experiments
 from graphpartner.experiments.journal import read_lines
-from graphpartner.experiments.reproduce import Selection, reproduce
+from graphpartner.experiments.plan import Selection
+from graphpartner.experiments.reproduce import reproduce
 from graphpartner.experiments.runs import Run
 
 RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
@@ -32,7 +34,7 @@ def tiny(monkeypatch):
     def replace(target, vary=None, **changes):
         quick = Quick(2, 3, vary or {})
         found = [dataclasses.replace(each, quick=quick, **changes) for each in load_experiments(target)]
-        monkeypatch.setattr(module, "load_experiments", lambda: found)
+        monkeypatch.setattr(planning, "load_experiments", lambda: found)
 
     return replace
 
@@ -122,6 +124,54 @@ def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
     assert said == [f"fig5, {row} on citeseer: MemoryError: too large" for row in ("with", "without")]
 
 
+def test_too_little_memory_ends_a_batch_and_not_the_command(tmp_path, tiny, monkeypatch):
+    tiny("fig5", {"steps": [2]})
+    said, error = [], RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+    monkeypatch.setattr(module, "perform", lambda *rest: (_ for _ in ()).throw(error))
+    reproduce(quick("fig5", seeds=1), tmp_path, warn=said.append)
+    assert [sentence.split(": ")[:2] for sentence in said] == [
+        [f"fig5, {row} on citeseer", "RuntimeError"] for row in ("with", "without")
+    ]
+    error.args = ("something is wrong in the program",)
+    with pytest.raises(RuntimeError, match="wrong in the program"):
+        reproduce(quick("fig5", seeds=1), tmp_path)
+
+
+def test_what_is_not_here_is_said_once(tmp_path):
+    (tmp_path / "data").mkdir()
+    said = []
+    selection = Selection(("table2", "fig1"), ("cora", "pubmed"), device="cpu", root=str(tmp_path / "data"))
+    reproduce(selection, tmp_path / "out", warn=said.append)
+    assert [sentence.split(":")[0] for sentence in said] == ["table2 on cora", "table2 on pubmed", "fig1 on cora"]
+
+
+def test_two_programs_keep_each_others_cells(tmp_path, tiny, monkeypatch):
+    def meanwhile(missing, *rest):  # another program ends while this one trains
+        monkeypatch.setattr(module, "_do", do)
+        reproduce(quick("table1", seeds=1, methods=("mlp",)), tmp_path)
+        return do(missing, *rest)
+
+    do = module._do
+    tiny("table1")
+    monkeypatch.setattr(module, "_do", meanwhile)
+    reproduce(quick("table1", seeds=1, methods=("sgc",)), tmp_path)
+    there = {cell.row for cell in module.read_results(tmp_path)["table1"] if cell.mean is not None}
+    assert there == {"MLP", "SGC"}
+
+
+def test_the_device_of_most_runs_is_told_of(tmp_path, tiny):
+    tiny("table1")
+    asked = quick("table1", seeds=3, methods=("sgc",))
+    reproduce(asked, tmp_path)
+    journal = module.Journal(tmp_path / "runs")
+    line = next(iter(journal.lines["table1-sgc"].values()))
+    run = dataclasses.replace(Run(**{name: line[name] for name in RUN}), device="cuda")
+    journal.append("table1-sgc", [line | run.identity | {"key": run.key}])
+    (tmp_path / "table1.json").unlink()
+    (cells,) = reproduce(dataclasses.replace(asked, run=False), tmp_path).values()
+    assert [cell.runs for cell in cells if cell.row == "SGC"] == [3]
+
+
 def test_without_running(tmp_path, tiny):
     tiny("fig5", {"steps": [2, 4]})
     reproduce(quick("fig5", seeds=1, run=False), tmp_path)
@@ -166,7 +216,7 @@ def test_a_choice_by_validation_accuracy(tmp_path, tiny, monkeypatch):
     tiny("scores", rows=rows, choose={"lambda_cs": [0.0, 1.0]})
     reproduce(quick("scores", seeds=1), tmp_path / "a")  # a preview takes the first
     assert len(read_lines(tmp_path / "a" / "runs" / "scores.jsonl.gz")) == 1
-    monkeypatch.setattr(module, "_graphs", lambda experiment, selection: {"citeseer": 1})
+    monkeypatch.setattr(planning, "_graphs", lambda experiment, selection: {"citeseer": 1})
     short = {name: dataclasses.replace(row, changes=row.changes | {"epochs": 3}) for name, row in rows.items()}
     tiny("scores", rows=short, choose={"lambda_cs": [0.0, 1.0]})
     (cells,) = reproduce(dataclasses.replace(quick("scores", seeds=1), quick=False), tmp_path / "b").values()
@@ -174,6 +224,24 @@ def test_a_choice_by_validation_accuracy(tmp_path, tiny, monkeypatch):
     best = max(lines, key=lambda line: line["measured"]["val_accuracy"])
     assert len(lines) == 2
     assert cells[0].mean == best["measured"]["accuracy"]
+
+
+def test_a_choice_is_among_settings_that_were_all_run(tmp_path, tiny, monkeypatch):
+    rows = {"inner, self": Row("gpnn", "tuned", changes={"score": "inner", "positives": "self", "epochs": 3})}
+    tiny("scores", rows=rows, choose={"lambda_cs": [0.0, 1.0]}, published={}, runs={"citeseer": 3})
+    whole = dataclasses.replace(quick("scores"), quick=False)
+    (cells,) = reproduce(whole, tmp_path / "a").values()
+    (fewer,) = reproduce(dataclasses.replace(whole, seeds=1), tmp_path / "a").values()
+    assert fewer == cells  # one seed would have to choose by itself
+    lines = read_lines(tmp_path / "a" / "runs" / "scores.jsonl.gz")
+    of_first = [line for line in lines if line["settings"]["lambda_cs"] == 0.0]
+    of_second = [line for line in lines if line["settings"]["lambda_cs"] == 1.0]
+    for name, killed, there in (("b", of_first, False), ("c", of_first + of_second[:1], True)):
+        module.Journal(tmp_path / name / "runs").append("scores", killed)
+        (found,) = reproduce(dataclasses.replace(whole, run=False), tmp_path / name).values()
+        assert [cell.mean is not None for cell in found] == [there]
+    both = [max((of_first[0], of_second[0]), key=lambda line: line["measured"]["val_accuracy"])]
+    assert found[0].values[0] == both[0]["measured"]["accuracy"]
 
 
 def test_bounds_on_a_trained_model(tmp_path, tiny):

@@ -38,6 +38,12 @@ def test_timed_runs_are_alone_or_all_together():
     assert seeds(batches(alone + together, 2)) == [[0], [1], [2], [0, 1, 2]]
 
 
+def test_who_is_timed_together_is_part_of_the_key():
+    five, ten = (dataclasses.replace(run(0), timing="together", together=count) for count in (5, 10))
+    assert len({five.key, ten.key, run(0).key}) == 3
+    assert "together" not in run(0).identity
+
+
 def test_graph_after_graph():
     mixed = [run(0, graph="cora"), run(0, graph="citeseer"), run(1, graph="cora", alpha=0.3)]
     graphs = [batch[0].graph for batch in batches(mixed, 1)]

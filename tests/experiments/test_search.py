@@ -153,6 +153,15 @@ def test_an_address_that_is_none():
         open_study("nonsense", "toy")
 
 
+def test_a_file_of_studies_that_is_none(tmp_path):
+    file = tmp_path / "studies.db"
+    file.write_text("mine")
+    with pytest.raises(InputError, match=r"studies\.db holds no studies .*; move it away") as error:
+        open_study(file, "toy")
+    assert "--storage" not in str(error.value)
+    assert file.read_text() == "mine"
+
+
 def test_three_tenths_go_through():
     assert quantile([0.1 * value for value in range(10)]) == pytest.approx(0.7)
     assert quantile([0.5]) == 0.5

@@ -1,6 +1,9 @@
 """Runs and cells made up for tests."""
 
+import dataclasses
+
 from graphpartner.experiments.cells import Cell
+from graphpartner.experiments.files import load_experiments
 from graphpartner.experiments.runs import Run
 
 
@@ -18,6 +21,18 @@ def cell(row, values, graph="cora", measure="accuracy", method="gpnn", **at):
     sd = (sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)) ** 0.5
     seeds = list(range(len(values)))
     return Cell("toy", row, method, graph, measure, at, mean, sd, len(values), seeds=seeds, values=list(values))
+
+
+def baselines(values, graph="cora", published=81.5):
+    """A cell with these values for every baseline of Table 1; those that the paper has are published."""
+    return [
+        dataclasses.replace(
+            cell(name, values, graph, method=row.method), published=published if experiment.published else None
+        )
+        for experiment in load_experiments("table1")
+        for name, row in experiment.rows.items()
+        if row.method != "gpnn"
+    ]
 
 
 def curve(row, means, measure="accuracy", graph="cora", spread=0.1):

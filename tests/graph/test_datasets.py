@@ -99,7 +99,7 @@ def test_root_argument_then_variable_then_cache(photo, tmp_path, cache, monkeypa
 
 @pytest.mark.parametrize("name", ["citeseer", "cora"])
 def test_the_root_is_not_a_folder(name, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"The data root '.*nowhere' \(root\) is not a folder"):
+    with pytest.raises(InputError, match=r"The data root '.*nowhere' \(root, or --data\) is not a folder"):
         load_dataset(name, tmp_path / "nowhere")
     monkeypatch.setenv("GRAPHPARTNER_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"The data root '.*nowhere' \(GRAPHPARTNER_DATA\) is not a folder"):

@@ -13,6 +13,7 @@ from rich.console import Console
 from graphpartner.experiments import table_findings
 from graphpartner.experiments.cells import write_cells
 from graphpartner.experiments.reproduce import read_results
+from graphpartner.experiments.verdict import Verdict
 from graphpartner.report.accuracies import draw_accuracies
 from graphpartner.report.alt_texts import SEEN, alt_text
 from graphpartner.report.curves import FIGURES, draw
@@ -20,7 +21,7 @@ from graphpartner.report.in_short import in_short
 from graphpartner.report.reproduction import difference, markdown, published, short, spread, terminal_tables
 from graphpartner.report.results_page import results_page, target_text, write_results_page, write_target
 from graphpartner.report.terminal import show
-from tests.experiments.toy import cell, curve
+from tests.experiments.toy import baselines, cell, curve
 
 REPOSITORY = Path(__file__).parents[2]
 STEPS = (2, 4, 8, 16)
@@ -147,9 +148,8 @@ def test_a_shortfall_is_told_once_and_counts_are_none(tmp_path):
 
 
 def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path):
-    baseline = dataclasses.replace(cell("GCN", [81, 81.3, 81.15], method="gcn"), published=81.5)
-    cells = [cell("GPNN (paper)", [80, 80.1, 80.05]), cell("GPNN (best)", [86, 86.2, 86.1]), baseline]
-    write_cells(tmp_path / "table1.json", cells)
+    cells = [cell("GPNN (paper)", [80, 80.1, 80.05]), cell("GPNN (best)", [86, 86.2, 86.1])]
+    write_cells(tmp_path / "table1.json", [*cells, *baselines([81, 81.3, 81.15])])
     text = results_page(tmp_path, tmp_path / "page.md")
     paper, ours = text.split("## What we claim ourselves")
     assert "Of 1, 0 hold and 1 do not." in paper
@@ -224,26 +224,47 @@ def test_a_method_far_below_the_others_is_told_in_words(mean, told):
     assert [text.get_text() for axes in figure.axes for text in axes.texts] == told
 
 
+def test_a_grid_of_which_some_points_were_never_run(tmp_path):
+    cells = depth_cells("bounds")
+    holes = [dataclasses.replace(each, mean=None, values=[]) if each.at["alpha"] > 0.4 else each for each in cells]
+    assert "at α = 0.1" in alt_text("bounds", holes)
+    assert "at α = 0.5" not in alt_text("bounds", holes)
+    assert len(draw("bounds", holes, tmp_path)) == 2
+    empty = [dataclasses.replace(each, mean=None, values=[]) for each in cells]
+    write_cells(tmp_path / "bounds.json", empty)
+    assert "![" not in results_page(tmp_path, tmp_path / "page.md")  # the figure there is an older one
+
+
+def test_links_lead_to_figures_wherever_they_lie(tmp_path):
+    folder = tmp_path / "my (results)"
+    folder.mkdir()
+    write_cells(folder / "fig4.json", depth_cells("fig4"))
+    write_target("fig4", depth_cells("fig4"), folder)
+    assert "](my%20%28results%29/fig4.svg)" in results_page(folder, tmp_path / "my page.md")
+
+
 def test_the_page_in_short(tmp_path):
     rows = [
-        dataclasses.replace(cell("GPNN (paper)", [84.2, 84.3, 84.1]), published=86.0, published_sd=0.4),
-        dataclasses.replace(cell("GPNN (best)", [86.1, 86.3, 86.2]), published=86.0, published_sd=0.4),
-        dataclasses.replace(cell("GCN", [81.0, 81.2, 81.1], method="gcn"), published=81.5),
-        dataclasses.replace(cell("JKNet", [80.0, 80.2, 80.1], method="jknet"), published=81.8),
-        cell("GRAND", [85.3, 85.4, 85.3], method="grand"),
+        dataclasses.replace(cell("GPNN (paper)", [84.2, 84.3, 84.1]), published=86.0, outcome="lower"),
+        dataclasses.replace(cell("GPNN (best)", [86.1, 86.3, 86.2]), published=86.0, outcome="higher"),
+        *baselines([81.0, 81.2, 81.1]),
     ]
-    assert in_short(rows, list(table_findings.table1(rows))).splitlines() == [
+    rows[2] = dataclasses.replace(rows[2], published=82.5)
+    found = [*table_findings.table1(rows), Verdict("bounds", "Proposition 1", "always", False, "")]
+    assert in_short(rows, found).splitlines() == [
         "| test accuracy, % | Cora |",
         "|---|---|",
         "| GPNN (paper) | **84.2** (-1.8) |",
         "| GPNN (best) | **86.2** (+0.2) |",
-        "| best baseline | 85.3 GRAND |",
+        "| best baseline | 81.1 GCN |",
         "",
         "In parentheses: less the published number.",
         "",
+        "- The paper's method alone reaches the published number on 0 of 1 graphs.",
         "- GPNN (best), which goes beyond the paper, is ahead of every baseline on 1 of 1 graphs by a paired test.",
-        "- The paper's baselines reach its numbers, or come within 1 point, in 1 of 2 cells of Table 1.",
-        "- Of 1 findings of the paper 1 hold, by the rules given beside them.",
+        "- The paper's baselines reach its numbers, or come within 1 point, in 8 of 9 cells of Table 1.",
+        "- Of 1 findings of the paper's experiments 1 hold.",
+        "- Of 1 cases of its two propositions 0 hold.",
     ]
     assert in_short([], []) == ""
 
