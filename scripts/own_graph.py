@@ -260,10 +260,16 @@ def summary(rows: list[dict]) -> str:
     large = [row for row in rows if row["nodes"] >= MANY]
     unsure = [row for row in large if row["ece"] >= 0.05]
     late = [row for row in rows if row["seconds"] > parse_budget(row["budget"])]
+    told = [(row["accuracy"], row["estimate"]) for row in rows if row["estimate"]]
+    above = sum(accuracy > estimate["high"] for accuracy, estimate in told)
+    below = sum(accuracy < estimate["low"] for accuracy, estimate in told)
     return (
         f"Of {len(rows)} cases, {counted(behind, 'is', 'are')} more than {100 * MARGIN:g} points behind the best rival"
         f"{named(behind)}. Of the {len(large)} with {MANY:,} test nodes or more, {counted(unsure, 'has', 'have')} "
-        f"a calibration error of 5 % or more{named(unsure)}. {len(late)} took longer than the budget{named(late)}."
+        f"a calibration error of 5 % or more{named(unsure)}. {len(late)} took longer than the budget{named(late)}. "
+        f"Of the {len(told)} accuracies that `gpnn fit` gave a 95 % interval for, {len(told) - above - below} lie in "
+        f"it, {above} above and {below} below: the nodes that an estimate is made on are learned from in the end, so "
+        "that it is more often too low than too high."
     )
 
 
@@ -291,7 +297,8 @@ def page(rows: list[dict]) -> str:
         "everywhere",
         "- *by chance*: the calibration error that perfect probabilities would show on as many nodes, since bins of "
         "few nodes are never even",
-        "- *estimate* and *interval*: of the accuracy, as `gpnn fit` itself printed them, from the labels it was given",
+        "- *estimate* and *interval*, of 95 %: of the accuracy, as `gpnn fit` itself printed them, from the labels it "
+        "was given",
         "", summary(rows), "",
     ]  # fmt: skip
     for case, (meaning, *_) in CASES.items():
