@@ -34,7 +34,7 @@ def search(
     out: Annotated[Path, typer.Option(help="folder for the preset that is found", metavar="DIR")] = Path("search"),
     root: DataOption = None,
 ) -> None:
-    """Search settings by validation accuracy, without test labels. A second call goes on where this one ends."""
+    """Search settings on validation nodes, without test labels. A second call goes on where this one ends."""
     from graphpartner.experiments.development import development
     from graphpartner.experiments.found import open_study, write_preset
     from graphpartner.experiments.judgement import rule
