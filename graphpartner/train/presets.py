@@ -24,8 +24,8 @@ class Preset:
             ``views`` and ``distilled`` go beyond the paper; ``best`` is the best there is.
         settings: the hyperparameters.
         provenance: who chose them, and on what.
-        saw_test: whether test accuracy was looked at when they were chosen. Their results show what the method can
-            do, not what a fair selection finds.
+        saw_test: whether test accuracy was looked at when they were chosen, and no search on validation nodes has
+            chosen them since. Their results show what the method can do, not what a fair selection finds.
         published: the paper's accuracy on this graph, in percent: mean and standard deviation.
     """
 
