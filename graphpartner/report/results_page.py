@@ -77,7 +77,8 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         "Written by `gpnn reproduce` from the files under `results/`; no cell of a table is typed. Accuracies are in "
         "percent, mean ± standard deviation over the runs counted in parentheses; lines in figures are means over "
         "runs, bands one standard deviation. † marks settings that were picked with a look at test accuracy and have "
-        "won no search on validation nodes since: such a row shows what the method can do, not what a fair selection finds.",
+        "won no search on validation nodes since: such a row shows what the method can do, not what a fair selection "
+        "finds.",
         CHOSEN,
         _machines(everything),
         RULE,
