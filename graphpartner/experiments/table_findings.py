@@ -11,8 +11,15 @@ from graphpartner.graph.catalogue import title
 ENSEMBLE = "ensemble of 16"
 CORRECTED = "Corrected"
 PUBLIC = ("cora", "citeseer", "pubmed")  # have a public split
+PAPER_ROW = "GPNN (paper)"
+AHEAD_OF_ALL = "Our best preset is ahead of every baseline"
 NEAR = 1.0  # points of accuracy
 ROUNDING = 1e-6  # relative: energies are sums of float32 products
+
+
+def nearly(difference: float) -> bool:
+    """Whether ours is at most NEAR below, whatever binary fractions add to that."""
+    return difference >= -NEAR - 1e-9
 
 
 def table1(cells: Sequence[Cell]) -> Iterator[Verdict]:
@@ -20,14 +27,11 @@ def table1(cells: Sequence[Cell]) -> Iterator[Verdict]:
     # those of the files, not those among the cells: who was not run may be ahead
     files = load_experiments("table1")
     rows = {name: file for file in files for name, row in file.rows.items() if row.method != "gpnn"}
+    in_paper = [name for name, file in rows.items() if file.published]
     for graph in graphs_of(cells):
-        in_paper = [name for name, file in rows.items() if file.published]
-        yield from _ahead(
-            cells, "GPNN (paper)", in_paper, graph, f"GPNN is ahead of the paper's nine baselines on {title(graph)}"
-        )
-        everyone = list(rows)
-        finding = f"Our best preset is ahead of every baseline on {title(graph)}"
-        yield from _ahead(cells, "GPNN (best)", everyone, graph, finding, ours=True)
+        finding = f"GPNN is ahead of the paper's nine baselines on {title(graph)}"
+        yield from _ahead(cells, PAPER_ROW, in_paper, graph, finding)
+        yield from _ahead(cells, "GPNN (best)", list(rows), graph, f"{AHEAD_OF_ALL} on {title(graph)}", ours=True)
     for row in dict.fromkeys(cell.row for cell in cells if cell.elsewhere is not None and cell.graph in PUBLIC):
         own = [cell for graph in PUBLIC if (cell := find(cells, row, graph)) is not None and cell.elsewhere is not None]
         differences = {cell.graph: (cell.mean or 0.0) - (cell.elsewhere or 0.0) for cell in own}
@@ -36,7 +40,7 @@ def table1(cells: Sequence[Cell]) -> Iterator[Verdict]:
                 "table1",
                 f"Our {row} reaches what is published elsewhere for it on the public splits",
                 f"on none of them more than {NEAR:g} point below",
-                min(differences.values()) >= -NEAR - 1e-9,
+                nearly(min(differences.values())),
                 ", ".join(f"{title(graph)} {value:+.2f}" for graph, value in differences.items()),
                 ours=True,
             )

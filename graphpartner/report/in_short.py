@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 
 from graphpartner.experiments.cells import Cell
-from graphpartner.experiments.table_findings import NEAR
+from graphpartner.experiments.table_findings import AHEAD_OF_ALL, NEAR, PAPER_ROW, nearly
 from graphpartner.experiments.verdict import Verdict, find, graphs_of
 from graphpartner.graph.catalogue import title
 from graphpartner.report.reproduction import mark
-
-ALONE = "GPNN (paper)"
-BEST = "Our best preset is ahead of every baseline"
 
 
 def in_short(table1: Sequence[Cell], found: Sequence[Verdict]) -> str:
@@ -19,16 +16,18 @@ def in_short(table1: Sequence[Cell], found: Sequence[Verdict]) -> str:
     others = [cell for cell in table1 if cell.method != "gpnn" and cell.mean is not None]
     if ours:
         told.append(_table(ours, others))
-    alone = [cell.outcome in ("holds", "higher") for cell in ours if cell.row == ALONE and cell.published is not None]
+    alone = [
+        cell.outcome in ("holds", "higher") for cell in ours if cell.row == PAPER_ROW and cell.published is not None
+    ]
     if alone:
         told.append(f"- The paper's method alone reaches the published number on {sum(alone)} of {len(alone)} graphs.")
-    ahead = [verdict.holds is True for verdict in found if verdict.finding.startswith(BEST)]
+    ahead = [verdict.holds is True for verdict in found if verdict.finding.startswith(AHEAD_OF_ALL)]
     if ahead:
         told.append(
             f"- GPNN (best), which goes beyond the paper, is ahead of every baseline on {sum(ahead)} of {len(ahead)} "
             "graphs by a paired test."
         )
-    near = [cell.difference >= -NEAR for cell in others if cell.difference is not None]
+    near = [nearly(cell.difference) for cell in others if cell.difference is not None]
     if near:
         told.append(
             f"- The paper's baselines reach its numbers, or come within {NEAR:g} point, in {sum(near)} of {len(near)} "

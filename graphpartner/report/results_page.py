@@ -8,7 +8,7 @@ from urllib.parse import quote
 from graphpartner.experiments.cells import Cell
 from graphpartner.experiments.files import TARGETS
 from graphpartner.experiments.reproduce import read_results
-from graphpartner.experiments.table_findings import NEAR
+from graphpartner.experiments.table_findings import nearly
 from graphpartner.experiments.verdict import Verdict, graphs_of
 from graphpartner.experiments.verdicts import verdicts
 from graphpartner.graph.catalogue import title
@@ -134,7 +134,7 @@ def _link(heading: str) -> str:
 
 def _behind_elsewhere(cell: Cell) -> bool:
     """Whether it is more than a point below what the method's own authors print."""
-    return _less(cell) < -NEAR
+    return not nearly(_less(cell))
 
 
 def _less(cell: Cell) -> float:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphpartner.baselines.noise import Noise
-from tests.baselines.small import dense_entries
+from tests.baselines.small import dense_entries, normalized
 
 Weights = dict[str, Tensor]
 
@@ -41,11 +41,6 @@ class Dropped:
         dense = torch.zeros(heads, *A.shape, dtype=torch.float64)
         dense[:, row, column] = mask.T
         return dense
-
-
-def normalized(A: Tensor, kind: str = "symmetric") -> Tensor:
-    degree = A.sum(1)
-    return A / degree[:, None] if kind == "row" else A / degree.sqrt()[:, None] / degree.sqrt()
 
 
 def mlp(data: Data, w: Weights, s: Any, drop: Dropped) -> Tensor:

@@ -63,6 +63,12 @@ def dense_entries(data: Data) -> Tensor:
 
 def dense_adjacency(data: Data) -> Tensor:
     """D̃^-½ (A + I) D̃^-½ as a dense matrix; rows receive."""
-    A = dense_entries(data)
+    return normalized(dense_entries(data))
+
+
+def normalized(A: Tensor, kind: str = "symmetric") -> Tensor:
+    """D^-½ A D^-½, or D^-1 A where the kind is row."""
+    if kind == "row":
+        return A / A.sum(1)[:, None]
     root = A.sum(1).rsqrt()
     return root[:, None] * A * root

@@ -77,11 +77,11 @@ def test_it_learns_what_the_slow_version_learns(name, changes, weighted):
             adam.step()
             with torch.no_grad():
                 quiet = slow.FORWARD[name](there, weights, model.settings, slow.Dropped())
-            assert_close(loss[run].double(), expected.detach(), rtol=1e-4, atol=1e-5)
-            assert_close(val_loss[run].double(), slow.surprise(quiet, there, "val_mask"), rtol=1e-4, atol=1e-5)
+            assert_close(loss[run].double(), expected.detach(), rtol=1.3e-6, atol=1e-5)
+            assert_close(val_loss[run].double(), slow.surprise(quiet, there, "val_mask"), rtol=1.3e-6, atol=1e-5)
         noise.epoch += 1
     for run, weights in enumerate(runs):
         for key, value in batch.named.items():
             assert_close(
-                value[run].double(), weights[key].detach(), rtol=1e-4, atol=1e-5, msg=lambda m, key=key: f"{key}: {m}"
+                value[run].double(), weights[key].detach(), rtol=1.3e-6, atol=1e-5, msg=lambda m, key=key: f"{key}: {m}"
             )

@@ -97,10 +97,8 @@ def test_fewer_of_the_same_runs_do_not_replace_more():
     assert merged([whole], [other], [whole.place]) == [other]  # not the same runs
 
 
-def layered(values, **at):
-    return [
-        Cell("e", "a", "gpnn", "cora", "layer_energy", {"layer": n, **at}, value) for n, value in enumerate(values, 1)
-    ]
+def layered(values):
+    return [Cell("e", "a", "gpnn", "cora", "layer_energy", {"layer": n}, value) for n, value in enumerate(values, 1)]
 
 
 def test_layers_are_replaced_together():
