@@ -10,21 +10,20 @@ if TYPE_CHECKING:
     from graphpartner.enhance.join import attribute_graph
     from graphpartner.enhance.quality import edge_quality
     from graphpartner.enhance.transform import Enhance
-    from graphpartner.errors import InputError
-    from graphpartner.estimator import GPNNClassifier
-    from graphpartner.fit.node_graph import NodeGraph
     from graphpartner.graph.datasets import load_dataset
     from graphpartner.graph.splits import per_class_split, per_class_splits
     from graphpartner.model.gpnn import GPNN
     from graphpartner.model.losses import consistency_loss, rectification_loss
+    from graphpartner.sklearn import GPNNClassifier, NodeGraph
     from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
     from graphpartner.smoothness.energy import dirichlet_energy
     from graphpartner.smoothness.mad_gap import mad, mad_gap
     from graphpartner.smoothness.singular_values import singular_values
-    from graphpartner.train.presets import Preset, preset
-    from graphpartner.train.runs import Runs
-    from graphpartner.train.settings import Settings
-    from graphpartner.train.trainer import train
+    from graphpartner.system.errors import InputError
+    from graphpartner.training.presets import Preset, preset
+    from graphpartner.training.runs import Runs
+    from graphpartner.training.settings import Settings
+    from graphpartner.training.trainer import train
 
 __version__ = "0.1.0"
 
@@ -57,12 +56,12 @@ __all__ = [
 _PLACES = {
     "GPNN": "graphpartner.model.gpnn",
     "Enhance": "graphpartner.enhance.transform",
-    "GPNNClassifier": "graphpartner.estimator",
-    "InputError": "graphpartner.errors",
-    "NodeGraph": "graphpartner.fit.node_graph",
-    "Preset": "graphpartner.train.presets",
-    "Runs": "graphpartner.train.runs",
-    "Settings": "graphpartner.train.settings",
+    "GPNNClassifier": "graphpartner.sklearn",
+    "InputError": "graphpartner.system.errors",
+    "NodeGraph": "graphpartner.sklearn",
+    "Preset": "graphpartner.training.presets",
+    "Runs": "graphpartner.training.runs",
+    "Settings": "graphpartner.training.settings",
     "attribute_graph": "graphpartner.enhance.join",
     "consistency_loss": "graphpartner.model.losses",
     "dirichlet_energy": "graphpartner.smoothness.energy",
@@ -74,17 +73,13 @@ _PLACES = {
     "partner_bounds": "graphpartner.smoothness.bounds",
     "per_class_split": "graphpartner.graph.splits",
     "per_class_splits": "graphpartner.graph.splits",
-    "preset": "graphpartner.train.presets",
+    "preset": "graphpartner.training.presets",
     "rectification_loss": "graphpartner.model.losses",
     "singular_values": "graphpartner.smoothness.singular_values",
-    "train": "graphpartner.train.trainer",
+    "train": "graphpartner.training.trainer",
 }
 
 if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name there is
-    # A room and a function are both called ``train``. Python binds a room to its name in the package when the room is
-    # loaded, and only then: so it is loaded here, where it is light, and its name is freed for the function.
-    import_module("graphpartner.train")
-    globals().pop("train", None)
 
     def __getattr__(name: str) -> object:
         """A public name, from the file it lies in."""

@@ -18,16 +18,14 @@ from typing import Any
 import yaml
 
 import graphpartner as gp
-from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import class_weights
-from graphpartner.experiments.judgement import Judgement, judge, ranked
-from graphpartner.graph.packed import write_atomically
-from graphpartner.train.presets import FAMILIES, FOLDER
-from graphpartner.train.settings import Settings
+from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge, ranked
+from graphpartner.system.files import write_atomically
+from graphpartner.training.presets import FAMILIES, FOLDER
+from graphpartner.training.settings import Settings
 
 FIRST = 1_000  # splits of a search begin at 0
 KEYS = ("provenance", "saw_test", "validation", "surprise", "judged_on", "held_out", "settings")
-HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.train.settings.Settings.
+HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.training.settings.Settings.
 # published: Table 1 of the paper, test accuracy in percent, mean and standard deviation.
 # best: what the plain name stands for. validation: mean accuracy in percent on so many development splits as
 # judged_on says, surprise: mean −log p there; held_out: both on validation nodes that stopped no run.

@@ -22,9 +22,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_scipy_sparse_matrix
 
 import graphpartner as gp
-from graphpartner.baselines.table import train_baseline
 from graphpartner.graph.splits import Split, per_class_splits
-from graphpartner.train.trainer import pick_device
+from graphpartner.lab.baselines.catalogue import train_baseline
+from graphpartner.system.device import pick_device
 
 
 def main() -> None:

@@ -22,12 +22,11 @@ from torch_geometric.data import Data
 
 import graphpartner as gp
 from graphpartner.cli.options import parsed
-from graphpartner.experiments.development import development
-from graphpartner.experiments.found import as_called, write_found
-from graphpartner.experiments.frequencies import class_weights
-from graphpartner.experiments.judgement import Judgement, judged, ranked, rule
-from graphpartner.train.settings import Settings
-from graphpartner.train.trainer import generations_of_teachers, pick_device
+from graphpartner.lab.search.judgement import Judgement, class_weights, development, judged, ranked, rule
+from graphpartner.lab.search.study import as_called, write_found
+from graphpartner.system.device import pick_device
+from graphpartner.training.settings import Settings
+from graphpartner.training.trainer import generations_of_teachers
 
 
 class Line(NamedTuple):

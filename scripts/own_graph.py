@@ -27,11 +27,11 @@ from own_graph_cases import CASES, LABELS_A_CLASS, MADE_UP, Graph
 from scipy import sparse
 
 import graphpartner as gp
-from graphpartner.fit.clock import parse_budget
-from graphpartner.fit.scores import calibration_error
+from graphpartner.fitting.clock import parse_budget
+from graphpartner.fitting.scores import calibration_error
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.catalogue import CATALOGUE
-from graphpartner.graph.packed import write_atomically
+from graphpartner.system.files import write_atomically
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS, PAGE = REPOSITORY / "results" / "own-graph.json", REPOSITORY / "docs" / "own-graph.md"
@@ -176,7 +176,7 @@ def rivals(
     seed: int,
 ) -> dict[str, float]:  # fmt: skip
     """Accuracy of simple methods on the same files; a quarter of the known labels is theirs to choose by."""
-    from graphpartner.baselines.label_propagation import LabelPropagation, majority
+    from graphpartner.model.label_propagation import LabelPropagation, majority
 
     rng = np.random.default_rng(seed + 1)
     y_all, n = torch.from_numpy(y), len(y)
@@ -185,7 +185,7 @@ def rivals(
     val, train = shuffled[: len(known) // 4], shuffled[0 if few else len(known) // 4 :]
     edge_index = simple_edges(torch.from_numpy(edges), n)
     if x is None:
-        from graphpartner.graph.structure import Structure
+        from graphpartner.tables.structure import Structure
 
         features = torch.as_tensor(Structure.fit(edge_index, n).features(edge_index, n)).float()
     else:

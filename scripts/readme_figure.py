@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 import graphpartner as gp
-from graphpartner.report.depth import depth_sweep
-from graphpartner.report.figures import draw_depth
+from graphpartner.lab.pages.figures import draw_depth
 from graphpartner.report.terminal import progress
+from graphpartner.training.depth_sweep import depth_sweep
 
 PRESET, SEED = "citeseer/paper", 0
 

@@ -4,7 +4,7 @@
 
 A random search over the space below. The present preset is the first trial; where a model has a sibling, the second is
 the sibling's, so that what was found for either of the two is tried for both. Every trial is judged as those of
-``gpnn search`` are (graphpartner.experiments.judgement), over the same development splits: the public one, and its
+``gpnn search`` are (graphpartner.lab.search.judgement), over the same development splits: the public one, and its
 training and validation nodes drawn anew, half of the latter to stop by and half to judge by; no other label is in what
 a trial is given. The best few are judged once more on splits and seeds that the search has not seen, and the best of
 these is printed, as a preset's file has it and as JSON. One line of JSON a trial; what the file of ``--log``
@@ -24,11 +24,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 import graphpartner as gp
-from graphpartner.baselines.table import BASELINES, baseline_settings, train_baseline
-from graphpartner.experiments.development import development
-from graphpartner.experiments.frequencies import class_weights
-from graphpartner.experiments.journal import cut_torn_line
-from graphpartner.experiments.judgement import Judgement, judged, ranked
+from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings, train_baseline
+from graphpartner.lab.experiments.journal import cut_torn_line
+from graphpartner.lab.search.judgement import Judgement, class_weights, development, judged, ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
 FEATURES: dict[str, list[Any]] = {"features": ["row", "raw"]}

@@ -17,8 +17,8 @@ import torch
 from graphpartner.cli import main
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.report import terminal
-from tests.graph.test_benchmark_npz import npz, parts
-from tests.report.toy import rings
+from tests.graph.test_npz import npz, parts
+from tests.lab.pages.toy import rings
 
 REPOSITORY = Path(__file__).parents[1]
 PHOTO = "amazon_electronics_photo.npz"

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.fit.test_procedure import planted
+from tests.fitting.test_fitter import planted
 
 REPOSITORY = Path(__file__).parents[1]
 

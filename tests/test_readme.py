@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from graphpartner.cli import main
-from graphpartner.train.presets import preset, preset_names
+from graphpartner.training.presets import preset, preset_names
 
 GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
 REPOSITORY = Path(__file__).parents[1]

@@ -14,7 +14,7 @@ from graphpartner.cli.predict import predict
 from graphpartner.cli.reproduce import reproduce
 from graphpartner.cli.search import search
 from graphpartner.cli.train import train
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 # Typer brings its own Click since 0.29; before that its errors were Click's.
 UsageError: type[Exception] = getattr(typer, "TyperException", None) or import_module("click").ClickException

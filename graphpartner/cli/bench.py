@@ -9,8 +9,8 @@ import typer
 from graphpartner.cli.options import DataOption, output_file
 
 if TYPE_CHECKING:
-    from graphpartner.bench.scale import Point
-    from graphpartner.bench.timing import Row
+    from graphpartner.lab.bench.claims import Claim
+    from graphpartner.lab.bench.growth import Point
 
 
 def bench(
@@ -22,17 +22,18 @@ def bench(
     ] = None,
 ) -> None:
     """Measure how fast it is: ratios against plain peers in the same run, bars, floors."""
-    from graphpartner.bench.suites import machine, run_suite
-    from graphpartner.graph.packed import write_atomically
-    from graphpartner.report.performance import line, write_page
+    from graphpartner.lab.bench.suites import run_suite
+    from graphpartner.lab.pages.performance_page import line, write_page
     from graphpartner.report.terminal import progress, show
+    from graphpartner.system.device import machine
+    from graphpartner.system.files import write_atomically
 
     folder = output_file(file, "--json").parent if file else None
     if page:
         output_file(page, "--page")
     measured: list[dict[str, Any]] = []
 
-    def keep(row: "Row | Point") -> None:
+    def keep(row: "Claim | Point") -> None:
         show(line(row))
         measured.append(row.asdict())
         if file:  # after every row, so that an interrupted suite loses one at most

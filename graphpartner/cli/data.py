@@ -1,16 +1,20 @@
-"""``gpnn data``."""
+"""``gpnn data``.
+
+The list of graphs: what each counts, where it is published, and whether it is here.
+"""
 
 import dataclasses
 import json
 
+from rich.table import Table
+
 from graphpartner.cli.options import DataOption, JsonOption
+from graphpartner.graph.catalogue import GraphEntry, Location
 
 
 def data(root: DataOption = None, as_json: JsonOption = False) -> None:
     """List the graphs: statistics, source, licence, and whether each is here."""
-    from graphpartner.graph.catalogue import CATALOGUE
-    from graphpartner.graph.location import locate
-    from graphpartner.report.catalogue import catalogue_page
+    from graphpartner.graph.catalogue import CATALOGUE, locate
     from graphpartner.report.terminal import show
 
     found = [(entry, locate(name, root)) for name, entry in CATALOGUE.items()]
@@ -23,3 +27,26 @@ def data(root: DataOption = None, as_json: JsonOption = False) -> None:
         return
     for part in catalogue_page(found):
         show(part)
+
+
+HERE = {"root": "yes", "cache": "in cache", "download": "no"}
+
+
+def catalogue_page(found: list[tuple[GraphEntry, Location]]) -> list[Table | str]:
+    """A table of the graphs, and sentences on their sources and on what is missing."""
+    table = Table("graph", *("nodes", "edges", "features", "classes", "isolated"), "here", box=None, pad_edge=False)
+    for column in table.columns[1:6]:
+        column.justify = "right"
+    for entry, location in found:
+        counts = (entry.num_nodes, entry.num_edges, entry.num_features, entry.num_classes, entry.num_isolated)
+        table.add_row(entry.name, *(f"{count:,}" for count in counts), HERE.get(location.kind, location.kind))
+    page: list[Table | str] = [table]
+    for source, licence in dict.fromkeys((entry.source, entry.licence) for entry, _ in found):
+        names = ", ".join(entry.name for entry, _ in found if entry.source == source)
+        page.append(f"\n{names}\n  published under the {licence} licence at\n  {source}")
+    if any(location.kind == "download" for _, location in found):
+        page.append(
+            "\nA graph that is not here is downloaded when it is first used; --data ROOT takes it from a folder."
+        )
+    missing = [f"{entry.name} is missing {location.path}" for entry, location in found if location.kind == "missing"]
+    return page + (["", *missing] if missing else [])

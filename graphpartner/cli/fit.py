@@ -1,4 +1,7 @@
-"""``gpnn fit``."""
+"""``gpnn fit``.
+
+What a fit tells a person: how good, compared with what, and why so.
+"""
 
 import json
 import signal
@@ -9,9 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from graphpartner.cli.options import JsonOption, SepOption, check_choice, output_folder, versions
-from graphpartner.errors import InputError
+from graphpartner.report.terminal import bullets, duration, facts
+from graphpartner.system.errors import InputError
 
 LAST = 0.08  # share of the budget that is kept for what comes after training
 
@@ -39,12 +45,11 @@ def fit(
 ) -> None:
     """Fit a model to your own graph: two files in, a model and an honest estimate of how good it is out."""
     begun = time.monotonic() - time.process_time()  # starting Python and importing count too
-    from graphpartner.fit.clock import parse_budget
-    from graphpartner.fit.folder import is_replaceable, save_model
-    from graphpartner.fit.procedure import Fit
-    from graphpartner.graph.files import read_graph
-    from graphpartner.report.fit import fit_page
+    from graphpartner.fitting.clock import parse_budget
+    from graphpartner.fitting.fitter import Fit
+    from graphpartner.fitting.model_folder import is_replaceable, save_model
     from graphpartner.report.terminal import notes, progress, show
+    from graphpartner.tables.read_graph import read_graph
 
     seconds = parse_budget(budget)
     check_choice("--device", device, ("auto", "cpu", "cuda"))
@@ -91,3 +96,37 @@ def _gently(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def fit_page(about: dict[str, Any], folder: Path) -> list[RenderableType]:
+    """Accuracy with its interval, rivals beside it, scores of every class, decisions."""
+    scores = about["scores"]
+    parts: list[RenderableType] = []
+    if scores is None:
+        parts.append("There is no estimate: no labelled node was held out, or the fit was stopped before it.")
+    else:
+        interval = f"{scores['low']:.1%} to {scores['high']:.1%} with 95 % confidence"
+        rows = [
+            ("accuracy", f"[bold]{scores['accuracy']:.1%}[/]   {interval}"),
+            ("measured on", f"{scores['nodes']:,} nodes, {scores['how']}"),
+        ]
+        rows += [(f"  {name}", f"{share:.1%}") for name, share in scores["rivals"].items()]
+        rows.append(("calibration error", f"{scores['ece']:.1%}   confidence against accuracy, 10 bins"))
+        parts += [facts(rows), "", class_table(scores["classes"]), ""]
+    parts.append(bullets(about["decisions"]))
+    if about["interrupted"]:
+        parts.append("[yellow]The fit was stopped early[/]: this is the best it had found.")
+    parts += ["", facts([("time", duration(about["seconds"])), ("model", str(folder))])]
+    return parts
+
+
+def class_table(classes: list[dict[str, Any]]) -> Table:
+    """Precision, recall and F1, one row a class."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("class")
+    for column in ("precision", "recall", "F1", "nodes"):
+        table.add_column(column, justify="right")
+    for each in classes:
+        shares = (f"{each[name]:.1%}" for name in ("precision", "recall", "f1"))
+        table.add_row(str(each["name"]), *shares, f"{each['support']:,}")
+    return table

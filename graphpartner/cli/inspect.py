@@ -16,9 +16,9 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
+    from graphpartner.enhance.inspection import inspect_graph
     from graphpartner.graph.datasets import load_dataset
     from graphpartner.graph.splits import with_split
-    from graphpartner.report.inspection import inspect_graph
     from graphpartner.report.terminal import bullets, facts, show
 
     loaded = with_split(load_dataset(graph, root), 0)

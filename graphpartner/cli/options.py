@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
-    from graphpartner.train.presets import Preset
+    from graphpartner.training.presets import Preset
 
 GraphArgument = Annotated[
     str, typer.Argument(help="citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo")
@@ -30,7 +30,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object 
 
 def parsed(changes: list[str] | None) -> dict[str, Any]:
     """The settings that ``--set`` gives."""
-    from graphpartner.train.settings import parse
+    from graphpartner.training.settings import parse
 
     parsed = {}
     for change in changes or []:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphpartner.cli.options import SepOption, check_choice
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 
 def predict(
@@ -23,9 +23,8 @@ def predict(
     """Classify the nodes a model was fitted on, or new ones, with both branches' opinions."""
     import torch
 
-    from graphpartner.fit.folder import load_model
-    from graphpartner.fit.new_nodes import read_new_nodes
-    from graphpartner.fit.predictions import prediction_table, write_table
+    from graphpartner.fitting.fitted_model import prediction_table, read_new_nodes, write_table
+    from graphpartner.fitting.model_folder import load_model
     from graphpartner.report.terminal import facts, notes, progress, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))

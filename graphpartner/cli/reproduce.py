@@ -30,12 +30,12 @@ def reproduce(
     ] = None,
 ) -> None:
     """Measure the paper's tables and figures beside the published numbers; what was run before is not run again."""
-    from graphpartner.experiments.plan import Selection
-    from graphpartner.experiments.reproduce import read_results
-    from graphpartner.experiments.reproduce import reproduce as run_experiments
-    from graphpartner.experiments.verdicts import verdicts
-    from graphpartner.report.reproduction import terminal_tables, verdict_table
-    from graphpartner.report.results_page import PREVIEW, write_results_page, write_target
+    from graphpartner.lab.experiments.findings import verdicts
+    from graphpartner.lab.experiments.plan import Selection
+    from graphpartner.lab.experiments.reproduce import read_results
+    from graphpartner.lab.experiments.reproduce import reproduce as run_experiments
+    from graphpartner.lab.pages.comparison import terminal_tables, verdict_table
+    from graphpartner.lab.pages.results_page import PREVIEW, write_results_page, write_target
     from graphpartner.report.terminal import notes, progress, results, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))

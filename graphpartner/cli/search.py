@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphpartner.cli.options import DataOption, GraphArgument, check_choice, check_count, named, output_folder, parsed
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 
 def search(
@@ -35,17 +35,16 @@ def search(
     root: DataOption = None,
 ) -> None:
     """Search settings on validation nodes, without test labels. A second call goes on where this one ends."""
-    from graphpartner.experiments.development import development
-    from graphpartner.experiments.found import open_study, write_preset
-    from graphpartner.experiments.judgement import rule
-    from graphpartner.experiments.search import search as look
-    from graphpartner.experiments.space import FAMILIES, only, space_of
     from graphpartner.graph.catalogue import find_entry
     from graphpartner.graph.datasets import load_dataset
+    from graphpartner.lab.search.judgement import development, rule
+    from graphpartner.lab.search.search import search as look
+    from graphpartner.lab.search.space import FAMILIES, only, space_of
+    from graphpartner.lab.search.study import open_study, write_preset
     from graphpartner.report.terminal import facts, notes, progress, show
-    from graphpartner.train.presets import preset
-    from graphpartner.train.settings import Settings
-    from graphpartner.train.trainer import pick_device
+    from graphpartner.system.device import pick_device
+    from graphpartner.training.presets import preset
+    from graphpartner.training.settings import Settings
 
     entry = find_entry(graph)
     check_choice("--family", family, tuple(FAMILIES))

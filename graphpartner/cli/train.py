@@ -18,10 +18,10 @@ from graphpartner.cli.options import (
     parsed,
     versions,
 )
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
-    from graphpartner.train.runs import Runs
+    from graphpartner.training.runs import Runs
 
 
 def train(
@@ -41,10 +41,10 @@ def train(
     from graphpartner.graph.datasets import load_dataset
     from graphpartner.graph.splits import with_split
     from graphpartner.report.terminal import duration, facts, notes, progress, show
-    from graphpartner.train.presets import FAMILIES
-    from graphpartner.train.presets import preset as find_preset
-    from graphpartner.train.trainer import pick_device
-    from graphpartner.train.trainer import train as train_runs
+    from graphpartner.system.device import pick_device
+    from graphpartner.training.presets import FAMILIES
+    from graphpartner.training.presets import preset as find_preset
+    from graphpartner.training.trainer import train as train_runs
 
     start = time.monotonic()
     entry = find_entry(graph)

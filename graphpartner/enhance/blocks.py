@@ -2,12 +2,16 @@
 
 A block holds consecutive rows. Kernels that exploit symmetry return only the pairs j > i; :func:`mirrored` adds the
 self pairs and the other half by counting, so that nothing has to be sorted.
+
+A budget for graphs whose attribute graph would not fit: the largest cosines of every row, and no more.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 CSR = tuple[np.ndarray, np.ndarray, np.ndarray]  # row starts, columns, values
 
@@ -49,7 +53,7 @@ def joined(blocks: Iterable[Block], num_nodes: int) -> CSR:
 
 def mirrored(blocks: Iterable[Block], num_nodes: int) -> CSR:
     """Blocks of the pairs j > i, in row order, to full rows with self pairs of weight 1."""
-    from graphpartner.enhance.mirror import count_columns, mirror
+    from graphpartner.enhance.blocks_numba import count_columns, mirror
 
     parts = list(blocks)
     above = np.concatenate([part.counts for part in parts]) if parts else np.zeros(0, dtype=np.int64)
@@ -67,3 +71,19 @@ def _row_starts(counts: np.ndarray) -> np.ndarray:
     starts = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
+
+
+def largest_of_each_row(rows: Tensor, columns: Tensor, values: Tensor, top: int) -> Tensor:
+    """Which entries to keep: the self pair and the ``top`` largest others of each row.
+
+    Entries come sorted by row and column; of equal values the smaller column wins.
+    """
+    ranked = torch.where(rows == columns, torch.inf, values)  # the self pair comes first and is not counted
+    order = torch.argsort(ranked, descending=True, stable=True)
+    order = order[torch.argsort(rows[order], stable=True)]
+    by_row = rows[order]
+    first = torch.searchsorted(by_row, by_row)  # where each entry's row begins
+    rank = torch.arange(rows.numel(), device=rows.device) - first
+    keep = torch.empty(rows.numel(), dtype=torch.bool, device=rows.device)
+    keep[order] = rank <= top
+    return keep

@@ -8,8 +8,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from graphpartner.compiled import HAS_NUMBA
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
+from graphpartner.system.parallel import HAS_NUMBA
 
 Kind = Literal["binary", "integer", "real"]
 
@@ -21,7 +21,7 @@ EXTREME = 2.0**200  # beyond this, products of squared norms may leave the range
 class Features:
     """Feature rows in CSR form with their squared norms ``n_i = ‖x_i‖²``.
 
-    ``kind`` decides how a pair at the threshold is judged (see :mod:`graphpartner.enhance.ties`) and which
+    ``kind`` decides how a pair at the threshold is judged (see :mod:`graphpartner.enhance.rule`) and which
     kernels may be used: ``binary`` rows hold only ones, ``integer`` rows whole numbers, ``real`` rows anything.
     """
 
@@ -48,7 +48,7 @@ class Features:
     def dots(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """⟨x_i, x_j⟩ in float64 for a list of pairs, a block of pairs at a time."""
         if HAS_NUMBA:
-            from graphpartner.enhance.pair_dots import pair_dots
+            from graphpartner.enhance.features_numba import pair_dots
 
             return pair_dots(self.matrix, i, j)
         result = np.empty(i.size)
@@ -106,7 +106,7 @@ def _from_dense(x: Tensor) -> sparse.csr_array:
         return _from_sparse(x.to_sparse_csr())
     dense = _numeric(x).contiguous().numpy()
     if HAS_NUMBA:
-        from graphpartner.enhance.pair_dots import nonzeros
+        from graphpartner.enhance.features_numba import nonzeros
 
         return sparse.csr_array(nonzeros(dense), shape=dense.shape)
     step = 1 + 4_000_000 // max(1, dense.shape[1])

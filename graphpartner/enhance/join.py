@@ -1,25 +1,29 @@
 """The front door of the k-hop cosine join: A_attr of Eq. 7."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
 
-from graphpartner.enhance import dense_blocks, scipy_blocks
-from graphpartner.enhance.blocks import Block, joined, mirrored
-from graphpartner.enhance.choice import Choice, choose
+from graphpartner.enhance import dense_join, scipy_join
+from graphpartner.enhance.blocks import Block, joined, largest_of_each_row, mirrored
 from graphpartner.enhance.features import read_features
-from graphpartner.enhance.memory import ENTRY, output_memory, readable, working_memory
-from graphpartner.enhance.plan import estimate
-from graphpartner.enhance.threads import in_order, num_threads, ranges
-from graphpartner.enhance.ties import Rule
-from graphpartner.enhance.top import largest_of_each_row
-from graphpartner.errors import InputError
+from graphpartner.enhance.plan import (
+    ENTRY,
+    KernelChoice,
+    check_arguments,
+    choose,
+    estimate,
+    output_memory,
+    working_memory,
+)
+from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency, csr
-from graphpartner.progress import Progress, silent
+from graphpartner.system.errors import InputError
+from graphpartner.system.meter import readable
+from graphpartner.system.parallel import in_order, num_threads, ranges
+from graphpartner.system.progress import Progress, silent
 
 SAMPLE = 64  # rows looked at before a join whose result might not fit
 
@@ -43,7 +47,7 @@ def attribute_graph(
 
     Rows receive, as in :mod:`graphpartner.graph.adjacency`. Every node keeps its self pair with weight 1; a node
     without features keeps nothing else. Edge weights, duplicates and self-loops do not matter. Pairs exactly at the
-    threshold are kept, decided as :mod:`graphpartner.enhance.ties` says.
+    threshold are kept, decided as :mod:`graphpartner.enhance.rule` says.
 
     Args:
         x: feature rows, dense or torch sparse CSR.
@@ -75,17 +79,6 @@ def attribute_graph(
     return run_join(rule, A, k, choice, memory=allowed, limit=limit, top=top, progress=progress, device=place)
 
 
-def check_arguments(k: int, threshold: float, top: int | None) -> None:
-    """Raise :class:`InputError` for a k, threshold or top that means nothing."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
-        raise InputError(f"k must be a whole number of hops, 0 or more, got {k!r}")
-    valid = isinstance(threshold, (int, float, np.floating)) and not isinstance(threshold, bool)
-    if not valid or math.isnan(threshold) or not 0 < threshold <= 1:
-        raise InputError(f"threshold must be a cosine with 0 < threshold ≤ 1, got {threshold!r}")
-    if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 0):
-        raise InputError(f"top must be a number of pairs per row, 0 or more, got {top!r}")
-
-
 def check_edges(edge_index: Tensor, num_nodes: int) -> None:
     """Raise :class:`InputError` for an edge list that does not fit the feature rows."""
     if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
@@ -100,7 +93,7 @@ def check_edges(edge_index: Tensor, num_nodes: int) -> None:
             raise InputError(f"edge_index names node {wrong}, but x has {num_nodes} rows")
 
 
-def check_output(rule: Rule, A: sparse.csr_array, k: int, choice: Choice, top: int | None, limit: int) -> None:
+def check_output(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice, top: int | None, limit: int) -> None:
     """Raise :class:`InputError` if sampled rows say that the result would not fit."""
     n = rule.features.num_nodes
     per_row = n if top is None else min(n, top + 1)
@@ -125,7 +118,7 @@ def run_join(
     rule: Rule,
     A: sparse.csr_array,
     k: int,
-    choice: Choice,
+    choice: KernelChoice,
     *,
     memory: int,
     limit: int,
@@ -151,8 +144,8 @@ def run_join(
     if choice.kernel == "dense":
         return _run_dense(rule, A, k, memory, limit, top, progress, place)
     if choice.kernel == "scipy":
-        rows = scipy_blocks.rows_within(memory, n)
-        blocks: Iterable[Block] = (_prune(block, top) for block in scipy_blocks.scipy_join(rule, A, k, rows))
+        rows = scipy_join.rows_within(memory, n)
+        blocks: Iterable[Block] = (_prune(block, top) for block in scipy_join.scipy_join(rule, A, k, rows))
     else:
         task = _numba_task(rule, A, k, choice)
         blocks = in_order(lambda start, stop: _prune(task(start, stop), top), ranges(n, _rows_of_task(n)))
@@ -166,14 +159,14 @@ def _rows_of_task(n: int) -> int:
     return max(16, min(1024, n // (16 * num_threads())))
 
 
-def _numba_task(rule: Rule, A: sparse.csr_array, k: int, choice: Choice) -> Callable[[int, int], Block]:
-    from graphpartner.enhance import popcount, suffix
+def _numba_task(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice) -> Callable[[int, int], Block]:
+    from graphpartner.enhance import binary_join, weighted_join
     from graphpartner.enhance.reach import build_reach
 
     reach = build_reach(A, k, choice.reach == "bitsets")
     if choice.kernel == "popcount":
-        return popcount.prepare(rule.features, rule.threshold, reach, choice.symmetric)
-    return suffix.prepare(rule.features, rule, reach, choice.symmetric)
+        return binary_join.prepare(rule.features, rule.threshold, reach, choice.symmetric)
+    return weighted_join.prepare(rule.features, rule, reach, choice.symmetric)
 
 
 def _prune(block: Block, top: int | None) -> Block:
@@ -194,14 +187,14 @@ def _run_dense(
     device: torch.device,
 ) -> Tensor:
     n = rule.features.num_nodes
-    rows = dense_blocks.rows_within(max(1, memory - dense_blocks.dense_bytes(rule.features)), rule.features)
-    parts: list[dense_blocks.TorchBlock] = []
+    rows = dense_join.rows_within(max(1, memory - dense_join.dense_bytes(rule.features)), rule.features)
+    parts: list[dense_join.TorchBlock] = []
     done, size = 0, 0.0
-    for part in dense_blocks.dense_join(rule, A, k, rows, device, top):
+    for part in dense_join.dense_join(rule, A, k, rows, device, top):
         parts.append(part)
         done += part.counts.numel()
         size += ENTRY * part.columns.numel()
         if size > 1.5 * limit:
             raise InputError(_too_large(size * n / done, limit, rule.threshold))
         progress(done, n)
-    return dense_blocks.joined(parts, n, device)
+    return dense_join.joined(parts, n, device)

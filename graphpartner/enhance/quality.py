@@ -8,10 +8,10 @@ from scipy import sparse
 from torch import Tensor
 
 from graphpartner.enhance.features import read_features
-from graphpartner.enhance.scipy_blocks import reach_rows
-from graphpartner.enhance.ties import Rule
-from graphpartner.errors import InputError
+from graphpartner.enhance.rule import Rule
+from graphpartner.enhance.scipy_join import reach_rows
 from graphpartner.graph.adjacency import adjacency, to_scipy
+from graphpartner.system.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from scipy import sparse
 
-from graphpartner.enhance.threads import even_ranges, in_order
+from graphpartner.system.parallel import even_ranges, in_order
 
 WORD = 64
 

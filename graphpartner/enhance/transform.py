@@ -3,8 +3,9 @@
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from graphpartner.enhance.join import attribute_graph, check_arguments
+from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import check_beta, enhanced_adjacency
+from graphpartner.enhance.plan import check_arguments
 
 
 class Enhance(BaseTransform):  # type: ignore[misc]

@@ -3,6 +3,8 @@
 Rows receive: entry (i, j) is the edge j → i, so that one step of propagation is ``A @ H``. In an
 ``edge_index`` of shape [2, E] the first row holds the sources j and the second the targets i, as
 PyTorch Geometric has it.
+
+Features as the model sees them.
 """
 
 import warnings
@@ -87,3 +89,13 @@ def to_scipy(matrix: Tensor) -> sparse.csr_array:
     """A torch sparse CSR tensor as a SciPy matrix; on a CPU the two share their memory."""
     parts = (matrix.values(), matrix.col_indices(), matrix.crow_indices())
     return sparse.csr_array(tuple(part.detach().cpu().numpy() for part in parts), shape=tuple(matrix.shape))
+
+
+def row_normalized(x: Tensor) -> Tensor:
+    """Every row of x, dense or sparse CSR, divided by its sum; a row that sums to zero stays as it is."""
+    if x.layout == torch.strided:
+        total = x.sum(1, keepdim=True)
+        return x / total.masked_fill(total == 0, 1)
+    row = torch.repeat_interleave(torch.arange(x.shape[0], device=x.device), x.crow_indices().diff())
+    total = x.values().new_zeros(x.shape[0]).index_add_(0, row, x.values())
+    return with_values(x, x.values() / total.masked_fill(total == 0, 1)[row])

@@ -6,13 +6,11 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from graphpartner.errors import InputError
 from graphpartner.graph.arrays import GraphArrays
-from graphpartner.graph.benchmark_npz import read_benchmark_npz
-from graphpartner.graph.catalogue import GraphEntry, find_entry
-from graphpartner.graph.location import Location, locate
-from graphpartner.graph.packed import unpack
+from graphpartner.graph.catalogue import GraphEntry, Location, find_entry, locate
+from graphpartner.graph.npz import read_benchmark_npz, unpack
 from graphpartner.graph.planetoid import read_planetoid
+from graphpartner.system.errors import InputError
 
 
 def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> Data:

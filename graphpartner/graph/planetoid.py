@@ -16,8 +16,8 @@ from numpy._core.multiarray import _reconstruct
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphpartner.errors import InputError
 from graphpartner.graph.arrays import OUT_OF_SPLIT, TEST, TRAIN, VAL, GraphArrays, canonical
+from graphpartner.system.errors import InputError
 
 NUM_VALIDATION = 500  # the public split validates on the nodes that follow the training nodes
 

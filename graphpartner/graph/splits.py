@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 
 class Split(NamedTuple):

@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import normalized_adjacency, with_values
-from graphpartner.graph.features import row_normalized
+from graphpartner.graph.adjacency import normalized_adjacency, row_normalized, with_values
+from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.propagation import Propagation
-from graphpartner.model.sparse import SparseMatrix
-from graphpartner.model.thin_product import times
+from graphpartner.system.errors import InputError
 
 Drop = Callable[[Any], Any]
 

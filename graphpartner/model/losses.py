@@ -1,16 +1,21 @@
-"""The three losses, Eqs. 15 to 18. Leading (replica) dimensions are kept: a loss of [..., n, c] has shape [...]."""
+"""The three losses, Eqs. 15 to 18. Leading (replica) dimensions are kept: a loss of [..., n, c] has shape [...].
 
-from typing import Literal, get_args
+What training minimises, Eq. 19.
+
+Two losses that go beyond the paper: views that must agree, and the opinion of teachers.
+"""
+
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
-from graphpartner.model.cosine_score import cosine_score, inverse_root
-from graphpartner.model.divergence import mean_divergence
-from graphpartner.model.row_products import row_products, rows_of
-from graphpartner.model.sparse import SparseMatrix
+from graphpartner.kernels.divergence import mean_divergence
+from graphpartner.kernels.row_products import cosine_score, inverse_root, row_products, rows_of
+from graphpartner.kernels.spmm import SparseMatrix
+from graphpartner.model.gpnn import Output
+from graphpartner.system.errors import InputError
 
 Score = Literal["inner", "cosine", "softmax"]
 
@@ -130,3 +135,85 @@ def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatr
     return SparseMatrix(
         neighbor_mean(torch.stack([source, target]), like.shape[-2], coordinates.values(), dtype=like.dtype)
     )
+
+
+class Objective(NamedTuple):
+    """The overall objective and its three parts, each of shape [...]: one number a replica."""
+
+    total: Tensor
+    cross_entropy: Tensor
+    rectification: Tensor
+    consistency: Tensor
+
+
+def objective(
+    out: Output,
+    index: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    lambda_rt: float | Tensor = 0.1,
+    lambda_cs: float | Tensor = 1.0,
+    temperature: float | Tensor = 2.0,
+    margin: float | Tensor = 1.0,
+    negatives: Tensor | None = None,
+    score: Score = "inner",
+    neighbors: Tensor | SparseMatrix | None = None,
+    contrast: bool = True,
+) -> Objective:
+    """Eq. 19: L = L_ce + λ_rt L_rt + λ_cs L_cs.
+
+    Args:
+        out: one forward pass.
+        index: labelled nodes, see :func:`cross_entropy`.
+        target: their classes.
+        weight: their weights, see :func:`cross_entropy`.
+        lambda_rt: λ_rt.
+        lambda_cs: λ_cs.
+        temperature: T of Eq. 16.
+        margin: S of Eq. 17.
+        negatives: Ω of Eq. 18.
+        score: s(·,·) of Eq. 18.
+        neighbors: neighbour positives, see :func:`consistency_loss`.
+        contrast: False leaves L_cs out, for a forward pass that did not compute H^(l+1).
+    """
+    ce = cross_entropy(out.logits, index, target, weight)
+    rt = rectification_loss(out.mlp_logits, out.gcn_logits, temperature)
+    if not contrast:
+        return Objective(ce + lambda_rt * rt, ce, rt, ce.new_zeros(ce.shape))
+    cs = consistency_loss(out.initial, out.smoothed, margin, negatives, score, neighbors)
+    return Objective(ce + lambda_rt * rt + lambda_cs * cs, ce, rt, cs)
+
+
+RAMP = 100  # epochs in which the weight of the agreement loss grows to its full size
+
+
+def agreement_loss(views: list[Tensor], sharpening: float | Tensor) -> Tensor:
+    """L_views = 1/K Σ_v 1/n Σ_i ‖p_v(i) − q(i)‖², with q ∝ p̄^(1/s) and p̄ the mean of the p_v. No gradient flows into q.
+
+    The idea of GRAND (Feng et al., 2020): what two dropped-out passes say of a node must agree, also where it has no
+    label.
+
+    Args:
+        views: the logits of each pass, [..., n, C]; p_v is their softmax.
+        sharpening: s, a number or [..., 1, 1]; 1 leaves the mean as it is.
+    """
+    opinions = [logits.softmax(-1) for logits in views]
+    with torch.no_grad():
+        target = sharpened(torch.stack(opinions).mean(0), sharpening)
+    return torch.stack([(opinion - target).square().sum(-1).mean(-1) for opinion in opinions]).mean(0)
+
+
+def sharpened(p: Tensor, temperature: float | Tensor) -> Tensor:
+    """p^(1/T), made to sum to one; by way of logarithms, since p^(1/T) itself underflows where T is small."""
+    return (p.log() / temperature).softmax(-1)
+
+
+def distillation_loss(logits: Tensor, teacher: Tensor) -> Tensor:
+    """L_distill = −1/n Σ_i Σ_c t_ic ln O_ic: cross-entropy to the teachers' opinion t, [..., n, C], on every node."""
+    return -(teacher * logits.log_softmax(-1)).sum(-1).mean(-1)
+
+
+def ramp(epoch: Tensor) -> Tensor:
+    """The share of its full weight that the agreement loss has in this epoch."""
+    return ((epoch + 1) / RAMP).clamp(max=1.0)

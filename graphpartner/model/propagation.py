@@ -11,22 +11,27 @@ blocks    l sparse products, a block of rows at a time                  the matr
 Where the contrastive loss is off, and in every evaluation, the C logit columns travel instead of the hidden ones,
 since A^l (H W) = (A^l H) W: that choice is the caller's (``smooth=False`` in :func:`graphpartner.model.gpnn.forward`),
 any plan serves it.
+
+A_en^l H where every replica has its own l, as in curves over depth.
+
+An order of the nodes that keeps neighbours close, so that what a product needs is still in the cache.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 
-from graphpartner.errors import InputError
-from graphpartner.graph.adjacency import csr
-from graphpartner.model.node_order import PAYS_FROM, in_close_order
-from graphpartner.model.row_products import rows_of
-from graphpartner.model.sparse import SparseMatrix, fold, unfold
-from graphpartner.model.spmm import spmm_power
+from graphpartner.graph.adjacency import csr, to_scipy, to_torch
+from graphpartner.kernels.row_products import rows_of
+from graphpartner.kernels.spmm import SparseMatrix, fold, spmm_power, unfold
+from graphpartner.system.errors import InputError
 
 PlanName = Literal["steps", "dense", "blocks"]
 
@@ -185,3 +190,53 @@ def choose_plan(matrix: SparseMatrix, num_steps: int, columns: int) -> Plan:
     if num_steps > 1 and dense < sparse and 4 * n * n <= DENSE_POWER_BYTES:
         return Plan("dense", f"one dense product costs {dense / sparse:.2f} of {num_steps} sparse ones")
     return Plan("steps", f"{num_steps} sparse products cost {sparse / dense:.2f} of one dense one")
+
+
+def to_depths(propagate: Propagation, depths: Sequence[int]) -> Callable[[Tensor], Tensor]:
+    """The operator H ↦ (A_en^{l_r} H_r)_r for H [R, n, c] and l = ``depths``, differentiable in H.
+
+    All replicas travel together in one wide product a step, and who has arrived leaves, so the cost is that of Σ_r l_r
+    steps of one replica. Where every l is that of ``propagate``, it is ``propagate`` itself, whatever its plan.
+    """
+    if set(depths) == {propagate.num_steps}:
+        return propagate
+    return lambda H: _travel(propagate, H, depths)
+
+
+def _travel(propagate: Propagation, H: Tensor, depths: Sequence[int]) -> Tensor:
+    arrived: dict[int, Tensor] = {}
+    travelling, walked = list(range(len(depths))), 0
+    for depth in sorted(set(depths)):
+        H = propagate.steps(H, depth - walked)
+        walked = depth
+        places = dict(zip(travelling, H, strict=True))
+        arrived |= {replica: places[replica] for replica in travelling if depths[replica] == depth}
+        travelling = [replica for replica in travelling if depths[replica] > depth]
+        if travelling:
+            H = _side_by_side([places[replica] for replica in travelling])
+    return _side_by_side([arrived[replica] for replica in range(len(depths))])
+
+
+def _side_by_side(replicas: list[Tensor]) -> Tensor:
+    """[R, n, c], in memory [n, R, c], as sparse products want it."""
+    return torch.stack(replicas, 1).transpose(0, 1)
+
+
+# Below this many nodes 64 columns of H stay in the cache in any order.
+PAYS_FROM = 8_000
+
+
+def in_close_order(matrix: SparseMatrix) -> SparseMatrix:
+    """The same square matrix with rows and columns in reverse Cuthill–McKee order of its pattern.
+
+    Products take and give rows as before: the order is kept inside.
+    """
+    A = to_scipy(matrix.csr)
+    pattern = sparse.csr_matrix((np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape)
+    order = reverse_cuthill_mckee(sparse.csr_matrix(pattern + pattern.T), symmetric_mode=True).astype(np.int64)
+    moved = to_torch(A[order][:, order], matrix.csr.dtype, matrix.csr.device)
+    return SparseMatrix(moved, _on(order, matrix.csr))
+
+
+def _on(order: np.ndarray, like: Tensor) -> Tensor:
+    return torch.from_numpy(order).to(like.device)

@@ -9,9 +9,9 @@ smooth, which is exactly when its energy is of interest; a sum of squares loses 
 import torch
 from torch import Tensor
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import simple_edges
-from graphpartner.smoothness.checks import check_edges, check_embedding
+from graphpartner.graph.checks import check_embedding, checked_edges
+from graphpartner.system.errors import InputError
 
 BLOCK = 1 << 22  # numbers gathered at once
 
@@ -47,7 +47,7 @@ def dirichlet_energy(embedding: Tensor, edge_index: Tensor) -> Tensor:
 
 def _edges_of_list(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Every edge once, its weight 1, and D̃^-½."""
-    edges = simple_edges(check_edges(edge_index, num_nodes), num_nodes)
+    edges = simple_edges(checked_edges(edge_index, num_nodes), num_nodes)
     degree = torch.bincount(edges[1], minlength=num_nodes).double()
     edges = edges[:, edges[0] < edges[1]]
     return edges, degree.new_ones(edges.shape[1]), (1.0 + degree).rsqrt()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 Weights = nn.Module | Mapping[str, Tensor] | Tensor
 

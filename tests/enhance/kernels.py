@@ -5,10 +5,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from graphpartner.enhance.choice import choose, is_symmetric
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import run_join
-from graphpartner.enhance.ties import Rule
+from graphpartner.enhance.plan import choose, is_symmetric
+from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency
 
 CPU = torch.device("cpu")

@@ -5,8 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graphpartner.enhance import attribute_graph, choice, features, join
-from graphpartner.errors import InputError
+from graphpartner.enhance import features, join
+from graphpartner.enhance import plan as choice
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.system.errors import InputError
 
 from .kernels import KERNELS, join_by
 from .oracle import attribute_oracle

@@ -4,10 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graphpartner.enhance import attribute_graph, enhanced_adjacency, mixture
-from graphpartner.enhance.mixture import canonical, mix
-from graphpartner.errors import InputError
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.mixture import canonical, enhanced_adjacency, mix
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.system.errors import InputError
+from tests.kernels.conftest import take_kernels_away
 
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 WORDS = torch.tensor([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])
@@ -79,7 +80,7 @@ def test_the_sum_is_the_dense_one(loops: str, seed: int, n: int, kept: float, ed
     given_values = attribute.clone()
     with pytest.MonkeyPatch.context() as patch:
         if loops == "plain":
-            patch.setattr(mixture, "compiled", lambda *_: None)
+            take_kernels_away(patch)
         found = mix(attribute.to_sparse_csr(), P.to_sparse_csr(), beta)
     torch.testing.assert_close(found.to_dense(), dense(attribute.double(), P, beta).float())
     entries = (attribute != 0) | ((P != 0) & (beta > 0))

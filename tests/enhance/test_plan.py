@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 
-from graphpartner.enhance import attribute_graph, plan_join
-from graphpartner.enhance.choice import choose
 from graphpartner.enhance.features import read_features
-from graphpartner.errors import InputError
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.plan import choose, plan_join
 from graphpartner.graph.adjacency import adjacency
+from graphpartner.system.errors import InputError
 
 from .test_join import random_graph
 

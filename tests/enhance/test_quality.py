@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from graphpartner.enhance import attribute_graph, edge_quality
-from graphpartner.errors import InputError
 from graphpartner.graph.datasets import load_dataset
+from graphpartner.system.errors import InputError
 
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 WORDS = torch.tensor([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])

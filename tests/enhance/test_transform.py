@@ -3,7 +3,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphpartner.enhance import Enhance, attribute_graph, enhanced_adjacency, transform
-from graphpartner.errors import InputError
+from graphpartner.system.errors import InputError
 
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 WORDS = torch.tensor([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from graphpartner.errors import InputError
 from graphpartner.graph.catalogue import CATALOGUE, find_entry
+from graphpartner.system.errors import InputError
 
 
 def test_the_six_graphs():

@@ -2,10 +2,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphpartner.errors import InputError
 from graphpartner.graph.checks import check_graph, classes_of_graph
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.splits import per_class_splits
+from graphpartner.system.errors import InputError
 
 
 def graph(**changes):

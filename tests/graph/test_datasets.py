@@ -13,13 +13,12 @@ import pooch
 import pytest
 import torch
 
-from graphpartner.errors import InputError
-from graphpartner.graph.benchmark_npz import read_benchmark_npz
-from graphpartner.graph.catalogue import CATALOGUE, find_entry
+from graphpartner.graph.catalogue import BUILTIN, CATALOGUE, find_entry, locate
+from graphpartner.graph.catalogue import data_root as find_data_root
 from graphpartner.graph.datasets import load_dataset
-from graphpartner.graph.location import BUILTIN, locate
-from graphpartner.graph.location import data_root as find_data_root
-from tests.graph.test_benchmark_npz import npz, parts
+from graphpartner.graph.npz import read_benchmark_npz
+from graphpartner.system.errors import InputError
+from tests.graph.test_npz import npz, parts
 
 REPOSITORY = Path(__file__).parents[2]
 FILE = "amazon_electronics_photo.npz"
@@ -181,7 +180,7 @@ def test_a_damaged_built_in_file(tmp_path, monkeypatch):
     content = bytearray((BUILTIN / "citeseer.npz").read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "citeseer.npz").write_bytes(content)
-    monkeypatch.setattr("graphpartner.graph.location.BUILTIN", tmp_path)
+    monkeypatch.setattr("graphpartner.graph.catalogue.BUILTIN", tmp_path)
     with pytest.raises(InputError, match=r"citeseer\.npz"):
         load_dataset("citeseer")
 

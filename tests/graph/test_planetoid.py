@@ -10,9 +10,9 @@ from scipy import sparse
 from torch_geometric.io import read_planetoid_data
 from torch_geometric.utils import coalesce, remove_self_loops
 
-from graphpartner.errors import InputError
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.planetoid import assemble, read_planetoid, restricted_unpickle
+from graphpartner.system.errors import InputError
 
 
 class Malicious:

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from graphpartner.errors import InputError
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.splits import per_class_split, per_class_splits, with_split
+from graphpartner.system.errors import InputError
 
 
 @given(

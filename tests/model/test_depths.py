@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphpartner.model.depths import to_depths
-from graphpartner.model.propagation import Propagation
+from graphpartner.model.propagation import Propagation, to_depths
 from tests.dense import assert_near, power, to_csr
 
 

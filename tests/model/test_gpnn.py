@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.gpnn import GPNN, forward
 from graphpartner.model.losses import consistency_loss, rectification_loss
 from graphpartner.model.propagation import Propagation
-from graphpartner.model.sparse import SparseMatrix
+from graphpartner.system.errors import InputError
 from tests.dense import RandomProblem, assert_near, dense_forward, power, problems, to_csr
 
 # 0 − 1 − 2 − 3, both directions

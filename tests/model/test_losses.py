@@ -6,15 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import neighbor_mean
-from graphpartner.model.losses import (
-    consistency_loss,
-    consistency_score,
-    cross_entropy,
-    rectification_loss,
-)
-from graphpartner.model.sparse import SparseMatrix
+from graphpartner.kernels.spmm import SparseMatrix
+from graphpartner.model.losses import consistency_loss, consistency_score, cross_entropy, rectification_loss
+from graphpartner.system.errors import InputError
 from tests.dense import (
     RandomProblem,
     dense_consistency,

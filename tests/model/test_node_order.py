@@ -2,11 +2,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphpartner.bench.scale import community_edges
 from graphpartner.graph.adjacency import normalized_adjacency
-from graphpartner.model.node_order import PAYS_FROM, in_close_order
-from graphpartner.model.propagation import Propagation
-from graphpartner.model.sparse import SparseMatrix
+from graphpartner.kernels.spmm import SparseMatrix
+from graphpartner.lab.bench.growth import community_edges
+from graphpartner.model.propagation import PAYS_FROM, Propagation, in_close_order
 
 
 @settings(max_examples=30)

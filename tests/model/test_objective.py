@@ -4,10 +4,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.gpnn import Output, forward
-from graphpartner.model.objective import objective
+from graphpartner.model.losses import objective
 from graphpartner.model.propagation import Propagation
-from graphpartner.model.sparse import SparseMatrix
 from tests.dense import (
     RandomProblem,
     dense_consistency,

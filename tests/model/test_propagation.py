@@ -4,11 +4,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model import propagation
 from graphpartner.model.propagation import Propagation, onto, row_blocks
-from graphpartner.model.sparse import SparseMatrix
+from graphpartner.system.errors import InputError
 from tests.dense import RandomProblem, assert_near, power, problems, to_csr
 
 PLANS = ("steps", "dense", "blocks")

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from graphpartner.report.columns import Column, blocks, fitted, natural
+from graphpartner.report.terminal import Column, blocks, fitted, natural
 
 NAMES = Column("", ["a long name", "short"], "left", wraps=True)
 NUMBERS = Column("ours", ["84.20 ± 0.28", "7"])

@@ -6,10 +6,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from graphpartner.errors import InputError
-from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
+from graphpartner.smoothness.bounds import LaplacianExtremes, energy_bounds, laplacian_extremes, partner_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
-from graphpartner.smoothness.spectrum import LaplacianExtremes, laplacian_extremes
+from graphpartner.system.errors import InputError
 
 from .dense import dense_propagation, graphs
 from .test_spectrum import bipartite

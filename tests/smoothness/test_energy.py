@@ -3,9 +3,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from graphpartner.errors import InputError
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.smoothness.energy import dirichlet_energy
+from graphpartner.system.errors import InputError
 
 from .dense import dense_energy, dense_propagation, graphs, random_graph
 

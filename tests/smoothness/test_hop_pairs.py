@@ -3,8 +3,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from graphpartner.errors import InputError
-from graphpartner.smoothness.hop_pairs import hop_pairs
+from graphpartner.smoothness.mad_gap import hop_pairs
+from graphpartner.system.errors import InputError
 
 from .dense import floyd_warshall, graphs, random_graph
 
@@ -30,7 +30,7 @@ def test_equals_floyd_warshall(graph) -> None:
 
 
 def test_many_words_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphpartner.smoothness.hop_pairs.BLOCK", 300 * 64)
+    monkeypatch.setattr("graphpartner.smoothness.mad_gap.SEARCH_BLOCK", 300 * 64)
     edge_index = random_graph(np.random.default_rng(0), 300, 0.003)
     hops = floyd_warshall(edge_index, 300)
     blocks = list(hop_pairs(edge_index, 300).blocks())

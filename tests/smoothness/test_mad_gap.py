@@ -7,9 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphpartner.errors import InputError
-from graphpartner.smoothness.hop_pairs import hop_pairs
-from graphpartner.smoothness.mad_gap import mad, mad_gap, mad_gap_details
+from graphpartner.smoothness.mad_gap import hop_pairs, mad, mad_gap, mad_gap_details
+from graphpartner.system.errors import InputError
 
 from .dense import dense_mad, dense_mad_gap, graphs, random_graph
 
@@ -78,7 +77,7 @@ def test_several_embeddings_share_one_search(monkeypatch: pytest.MonkeyPatch) ->
     edge_index = random_graph(rng, 150, 0.008)
     stack = torch.from_numpy(rng.standard_normal((2, 3, 150, 4)))
     alone = torch.stack([mad_gap(one, edge_index) for one in stack.reshape(6, 150, 4)]).reshape(2, 3)
-    monkeypatch.setattr("graphpartner.smoothness.hop_pairs.BLOCK", 150 * 64)
+    monkeypatch.setattr("graphpartner.smoothness.mad_gap.SEARCH_BLOCK", 150 * 64)
     torch.testing.assert_close(mad_gap(stack, edge_index), alone)
     pairs = torch.from_numpy(rng.integers(0, 150, (2, 500)))
     separate = torch.stack([mad(one, pairs) for one in stack.reshape(6, 150, 4)]).reshape(2, 3)
@@ -116,8 +115,8 @@ def test_sampled_rows_come_close_to_all_rows() -> None:
 
 
 def test_sampling_a_large_graph_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphpartner.smoothness.hop_pairs.EXACT_UP_TO", 100)
-    monkeypatch.setattr("graphpartner.smoothness.hop_pairs.SAMPLED_ROWS", 64)
+    monkeypatch.setattr("graphpartner.smoothness.mad_gap.EXACT_UP_TO", 100)
+    monkeypatch.setattr("graphpartner.smoothness.mad_gap.SAMPLED_ROWS", 64)
     edge_index, embedding = ring_of_cliques(20, 10), torch.randn(200, 3)
     with pytest.warns(UserWarning, match="64 of 200 rows"):
         mad_gap(embedding, edge_index)

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch_geometric.nn import GAT, GCN, Linear
 
-from graphpartner.errors import InputError
 from graphpartner.smoothness.singular_values import singular_values, squared_extremes
+from graphpartner.system.errors import InputError
 
 
 def test_by_hand() -> None:

@@ -3,8 +3,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from graphpartner.errors import InputError
-from graphpartner.smoothness.spectrum import laplacian_extremes
+from graphpartner.smoothness.bounds import laplacian_extremes
+from graphpartner.system.errors import InputError
 
 from .dense import dense_propagation, graphs, random_graph
 
@@ -49,7 +49,7 @@ def test_a_tiny_eigenvalue_is_not_zero() -> None:
 def test_lanczos_equals_dense(density: float, monkeypatch: pytest.MonkeyPatch) -> None:
     edge_index = random_graph(np.random.default_rng(5), 300, density)  # the first has many components
     dense = laplacian_extremes(edge_index, 300)
-    monkeypatch.setattr("graphpartner.smoothness.spectrum.DENSE_UP_TO", 0)
+    monkeypatch.setattr("graphpartner.smoothness.bounds.DENSE_UP_TO", 0)
     lanczos = laplacian_extremes(edge_index, 300)
     assert lanczos.lambda_0 == pytest.approx(dense.lambda_0, abs=1e-7)
     assert lanczos.lambda_max == pytest.approx(dense.lambda_max, abs=1e-7)
@@ -63,12 +63,12 @@ def test_twins_make_lambda_1_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.abs(np.linalg.eigvalsh(dense_propagation(edge_index, 4))).min() < 1e-12
     assert laplacian_extremes(edge_index, 4).lambda_1 == 1.0
     clique_and_tail = torch.cat([torch.combinations(torch.arange(5)).T, torch.arange(95) + torch.tensor([[4], [5]])], 1)
-    monkeypatch.setattr("graphpartner.smoothness.spectrum.DENSE_UP_TO", 0)
+    monkeypatch.setattr("graphpartner.smoothness.bounds.DENSE_UP_TO", 0)
     assert "lambda_1" not in laplacian_extremes(clique_and_tail, 100).unknown
 
 
 def test_what_does_not_converge_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphpartner.smoothness import spectrum
+    from graphpartner.smoothness import bounds as spectrum
 
     monkeypatch.setattr(spectrum, "DENSE_UP_TO", 0)
     monkeypatch.setattr(spectrum, "_one_end", lambda P, which: None)

@@ -1,1 +1,0 @@
-"""What was claimed, what holds? Experiments with their published results, ``reproduce`` and ``search``."""

@@ -1,0 +1,1 @@
+"""What must be fast? One operation a file: its formula in torch, and compiled loops beside it."""

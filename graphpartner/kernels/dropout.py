@@ -1,0 +1,158 @@
+"""Dropout by counter-based draws: every replica drops what its own seed says."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphpartner.graph.adjacency import with_values
+from graphpartner.kernels.draws import bits, counters, keep_below
+from graphpartner.kernels.hop_features import HopFeatures
+from graphpartner.kernels.spmm import SparseMatrix
+from graphpartner.kernels.table import Kernels
+
+
+def _numba() -> Any:
+    from graphpartner.kernels import dropout_numba
+
+    return dropout_numba
+
+
+def _triton() -> Any:
+    from graphpartner.kernels import dropout_triton
+
+    return dropout_triton
+
+
+KERNELS = Kernels(cpu=_numba, cuda=_triton)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How much each of R replicas drops, and what follows from it: computed once, used every epoch."""
+
+    rate: Tensor
+
+    @cached_property
+    def below(self) -> Tensor:
+        """A draw below this keeps its entry, int32 [R]."""
+        return keep_below(1 - self.rate.double())
+
+    @cached_property
+    def scale(self) -> Tensor:
+        """1 / (1 − rate), float32 [R]; 0 where everything is dropped."""
+        keep = 1 - self.rate
+        return torch.where(keep > 0, 1 / keep.clamp(min=1e-30), 0)
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Which entries to drop, for R replicas and one epoch.
+
+    ``key`` is int32 [R, 2]; an entry survives with probability 1 − rate and is scaled by 1 / (1 − rate).
+    """
+
+    key: Tensor
+    rate: Rate
+
+    @property
+    def draws(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What a compiled loop needs to know."""
+        return self.key, self.rate.below, self.rate.scale
+
+    def of(self, replica: int) -> "Dropout":
+        """That of one replica alone."""
+        return Dropout(self.key[replica : replica + 1], Rate(self.rate.rate[replica : replica + 1]))
+
+    def mask(self, counter: Tensor) -> Tensor:
+        """0 or ``scale`` for every counter, [R, m]."""
+        kept = bits(self.key, counter) < self.rate.below[..., None]
+        return kept * self.rate.scale[..., None]
+
+    def hidden(self, H: Tensor) -> Tensor:
+        """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
+        return _Drop.apply(H, self)
+
+    def nodes(self, H: Tensor) -> Tensor:
+        """DropNode: whole rows of H [R, n, h] dropped; row i has the counter i."""
+        return H * self.mask(counters(H.shape[1], device=H.device)).to(H.dtype)[..., None]
+
+    def input(self, X: SparseMatrix | Tensor | HopFeatures) -> "DroppedFeatures | HopFeatures":
+        """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
+        return X.dropped(self.input) if isinstance(X, HopFeatures) else DroppedFeatures(X, self)
+
+
+@dataclass(frozen=True)
+class DroppedFeatures:
+    """X̃, another one for every replica, never stored as a whole: ``X̃ @ W`` takes [R, d, h] to [R, n, h].
+
+    Entry (i, j) has the counter i·d + j, whether X is sparse or dense, so both drop the same entries.
+    """
+
+    X: SparseMatrix | Tensor
+    dropout: Dropout
+
+    def __matmul__(self, W: Tensor) -> Tensor:
+        return _DroppedProduct.apply(W, self.X, self.dropout)
+
+
+class _Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, H: Tensor, dropout: Dropout) -> Tensor:
+        ctx.dropout = dropout
+        return drop(H, dropout)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return drop(gradient, ctx.dropout), None
+
+
+class _DroppedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, W: Tensor, X: SparseMatrix | Tensor, dropout: Dropout) -> Tensor:
+        ctx.X, ctx.dropout = X, dropout
+        return product(X, W, dropout)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return gradient_by_weight(ctx.X, gradient, ctx.dropout), None, None
+
+
+def drop(H: Tensor, dropout: Dropout) -> Tensor:
+    """H [R, n, h] with dropped entries at zero and the others scaled."""
+    if (loops := KERNELS.on(H.device)) is not None:
+        return loops.drop(H, *dropout.draws)
+    replicas, n, width = H.shape
+    return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
+
+
+def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
+    """X̃ W for W [R, d, h]: [R, n, h]."""
+    if isinstance(X, SparseMatrix) and (loops := KERNELS.on(W.device)) is not None:
+        return loops.dropped_product(X.csr, W, *dropout.draws)
+    out = W.new_empty(X.shape[0], W.shape[0], W.shape[2])
+    for replica, weight in enumerate(W):
+        out[:, replica] = _dropped(X, dropout, replica) @ weight
+    return out.transpose(0, 1)
+
+
+def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
+    """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
+    if isinstance(X, SparseMatrix) and (loops := KERNELS.on(G.device)) is not None:
+        return loops.dropped_gradient(X.transpose, G, *dropout.draws)
+    return torch.stack([_dropped(X, dropout, replica, transpose=True) @ each for replica, each in enumerate(G)])
+
+
+def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose: bool = False) -> Tensor:
+    """X̃ of one replica, or its transpose."""
+    columns, own = X.shape[1], dropout.of(replica)
+    if isinstance(X, Tensor):
+        dropped = drop(X[None], own)[0]
+        return dropped.T if transpose else dropped
+    csr = X.transpose if transpose else X.csr
+    row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
+    counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()
+    value = csr.values() * own.mask(counter.to(torch.int32))[0].to(csr.dtype)
+    return with_values(csr, value)

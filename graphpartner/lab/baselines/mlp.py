@@ -1,0 +1,33 @@
+"""MLP: two layers on the features alone, no graph. What a graph is worth is measured against it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from graphpartner.kernels.narrow_product import times
+from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
+from graphpartner.lab.baselines.noise import Initial, Quiet
+
+
+@dataclass(frozen=True)
+class MLPSettings(HiddenSettings):
+    """Settings of an MLP."""
+
+
+class MLP(Baseline):
+    """softmax(ReLU(X W1) W2), without bias, Glorot-uniform weights."""
+
+    Settings: ClassVar = MLPSettings
+    settings: MLPSettings
+
+    def weights(self, initial: Initial) -> dict[str, Weight]:
+        """W1 [d, h] and W2 [h, C]."""
+        d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
+        return {
+            "weight1": Weight(initial.glorot(d, h), self.settings.decay),
+            "weight2": Weight(initial.glorot(h, classes), self.settings.decay),
+        }
+
+    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+        """Dropout before each layer."""
+        hidden = (noise.input(self.graph.X, self.settings.dropout) @ weights["weight1"]).relu()
+        return BaselineOutput(times(noise.hidden(hidden, self.settings.dropout), weights["weight2"]))

@@ -1,0 +1,236 @@
+"""What is measured of a finished run besides its accuracy: smoothness of its embeddings, bounds, layers.
+
+Do a batch of runs: train them in one call, measure each, and say what it cost.
+"""
+
+import copy
+import dataclasses
+import json
+import math
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.quality import edge_quality
+from graphpartner.graph.adjacency import row_normalized
+from graphpartner.graph.statistics import graph_statistics
+from graphpartner.lab.baselines.supervised import BaselineRuns
+from graphpartner.lab.experiments.graph_cache import LoadedGraph
+from graphpartner.lab.experiments.jobs import LOOKS, Run, trainings
+from graphpartner.lab.experiments.journal import Line
+from graphpartner.model.gpnn import Output, forward
+from graphpartner.model.propagation import to_depths
+from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
+from graphpartner.smoothness.energy import dirichlet_energy
+from graphpartner.smoothness.mad_gap import mad_gap_details
+from graphpartner.smoothness.singular_values import squared_extremes
+from graphpartner.system.device import machine_name
+from graphpartner.system.meter import peak_memory
+from graphpartner.system.progress import Progress, silent
+from graphpartner.training.runs import Runs
+from graphpartner.training.settings import Settings
+from graphpartner.training.trainer import train
+
+Measured = dict[str, Any]
+
+GAPS = {"mad_gap", "mad_gap_smoothed"}
+ENERGIES = {"energy", "relative_energy"}
+PARTNER = {"graph_energy", "mixed_energy", "published_lower", "published_upper", "lower", "upper"}
+LAYERS = {"layer_energy", "layer_s_min", "layer_s_max", "layer_lower", "layer_upper", "input_energy", "picture"}
+
+PICTURED = 4  # the layer whose embedding the paper's Figure 1 shows
+
+
+def of_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) -> Measured:
+    """The wanted measures of one run of GPNN.
+
+    ``mad_gap`` is of the last layer's embedding α H^φ1 + (1 − α) H^φ2, ``mad_gap_smoothed`` of H^(l+1); ``energy`` is
+    E(H^(l+1)), ``relative_energy`` the same over ‖H^(l+1)‖². The energies and bounds of Proposition 2 are in units of
+    E(H^φ1).
+    """
+    if not wanted & (GAPS | ENERGIES | PARTNER):
+        return {}
+    settings, problem, edges = runs.settings[run], runs.problem, graph.data.edge_index
+    with torch.no_grad():
+        weights = runs.weight1[run : run + 1], runs.weight2[run : run + 1]
+        propagate = to_depths(problem.propagate, [settings.num_steps])  # the runs beside it may have gone deeper
+        out = Output(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
+    found: Measured = {}
+    if wanted & GAPS:
+        found["mad_gap"] = float(mad_gap_details(out.logits, graph.pairs).gap)
+        found["mad_gap_smoothed"] = float(mad_gap_details(out.smoothed, graph.pairs).gap)
+    if wanted & ENERGIES:
+        found["energy"] = float(dirichlet_energy(out.smoothed.double(), edges))
+        found["relative_energy"] = found["energy"] / max(float(out.smoothed.double().square().sum()), 1e-300)
+    if wanted & PARTNER:
+        branches = torch.stack([out.mlp_logits, out.gcn_logits, out.logits]).double()
+        own, smooth, mixed = dirichlet_energy(branches, edges).tolist()
+        bounds = partner_bounds(settings.alpha, settings.num_steps, 1.0, graph.extremes)
+        found |= {"graph_energy": smooth / own, "mixed_energy": mixed / own}
+        for name in ("published_lower", "published_upper", "lower", "upper"):
+            found[name] = float(getattr(bounds, name))
+    return found
+
+
+def of_baseline(
+    runs: BaselineRuns, run: int, graph: LoadedGraph, wanted: frozenset[str], settings: Measured
+) -> Measured:
+    """The wanted measures of one run of a baseline; lists hold one value a layer."""
+    found: Measured = {}
+    if wanted & GAPS:
+        found["mad_gap"] = float(mad_gap_details(runs.logits[run], graph.pairs).gap)
+    if wanted & LAYERS:
+        found |= _of_layers(runs, run, graph, settings, draw="picture" in wanted)
+    return found
+
+
+def _of_layers(runs: BaselineRuns, run: int, graph: LoadedGraph, settings: Measured, draw: bool) -> Measured:
+    """Energy, squared singular values and the bounds of Eq. 6 of every layer, and a picture of the fourth."""
+    data = graph.data
+    weights = [weight[run].cpu() for weight in runs.weights.values() if weight.dim() == 3 and weight.shape[1] > 1]
+    layers = [layer[run].cpu() for layer in runs.layers]
+    if len(layers) == len(weights) - 1:  # hidden layers alone: the last one are the logits
+        layers.append(runs.logits[run])
+    start = row_normalized(data.x.to_sparse_csr()).to_dense() if settings.get("features") == "row" else data.x
+    bounds = energy_bounds([start, *layers], weights, data.edge_index, extremes=graph.extremes)
+    squares = [squared_extremes(weight)["weight"] for weight in weights]
+    found: Measured = {
+        "layer_energy": bounds.energy.tolist(),
+        "layer_lower": bounds.published_lower.tolist(),
+        "layer_upper": bounds.published_upper.tolist(),
+        "layer_s_min": [float(smallest) for smallest, _ in squares],
+        "layer_s_max": [float(largest) for _, largest in squares],
+        "input_energy": float(dirichlet_energy(start.double(), data.edge_index)),
+    }
+    if draw:  # one picture is enough
+        points = picture(layers[min(PICTURED, len(layers)) - 1]) if runs.seeds[run] == 0 else None
+        found["picture"] = {"points": points, "classes": data.y.tolist()} if points else None
+    return found
+
+
+def picture(embedding: Tensor) -> list[list[float]]:
+    """The nodes in a plane by t-SNE, [n, 2], to one digit after the point."""
+    from sklearn.manifold import TSNE
+
+    scaled = embedding.double() / embedding.abs().max().clamp_min(1e-300)  # an embedding may have all but vanished
+    perplexity = min(30.0, (len(scaled) - 1) / 3)
+    plane = TSNE(init="random", perplexity=perplexity, random_state=0).fit_transform(scaled.numpy())
+    return [[round(float(x), 1), round(float(y), 1)] for x, y in plane]
+
+
+WARM_UP = 3  # epochs of the call before a timed one: loops are compiled and libraries loaded only once
+
+
+def perform(batch: list[Run], graph: LoadedGraph, progress: Progress = silent) -> list[Line]:
+    """Train and measure runs that belong together, and give back a line for each."""
+    first = batch[0]
+    if first.method in LOOKS:
+        return [run.identity | {"key": run.key, "measured": _plain(_look(run, graph.data))} for run in batch]
+    places = trainings(batch)
+    data = graph.split_for([training.split for training in places])
+    if first.timing:
+        _train([_shortened(run) for run in batch], data)
+    with peak_memory(first.device) as peak:
+        start = time.perf_counter()
+        trained = _train(batch, data, progress)
+        if first.device == "cuda":
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    made: Line = {
+        "split": "public" if graph.data.get("train_mask") is not None else "20 and 30 a class, by seed",
+        "machine": machine_name(first.device),
+        "torch": torch.__version__,
+        "batch": [run.seed for run in batch],
+        "plan": trained.problem.propagate.explain() if isinstance(trained, Runs) else None,
+    }
+    cost = {"peak_memory": peak[0] / 1e6, "parameters": _parameters(trained)}
+    columns = {
+        "accuracy": 100 * trained.accuracy(data.test_mask).double(),
+        "val_accuracy": 100 * trained.accuracy(data.val_mask).double(),
+        "val_loss": trained.val_loss.double(),
+        "epochs": trained.epochs.double(),
+    }
+    lines = []
+    for run in batch:
+        members = torch.tensor([places[training] for training in run.trainings])
+        found: Measured = cost | {"seconds": seconds * run.members / len(places)}
+        found |= {name: float(column[members].mean()) for name, column in columns.items()}
+        if run.members > 1:
+            found |= {"member_accuracy": found["accuracy"]} | _ensemble(members, trained, data)
+        else:
+            found |= _smoothness(run, int(members), trained, graph)
+        lines.append(run.identity | made | {"key": run.key, "measured": _plain(found)})
+    return lines
+
+
+def _train(batch: list[Run], data: Data, progress: Progress = silent) -> Runs | BaselineRuns:
+    first, each_once = batch[0], trainings(batch)
+    seeds = [training.seed for training in each_once]
+    if first.method == "gpnn":
+        each = [Settings().replace(**json.loads(training.settings)) for training in each_once]
+        return train(data, each, seeds, first.device, progress=progress)
+    from graphpartner.lab.baselines.catalogue import train_baseline
+
+    layers = any(run.measures & LAYERS for run in batch)
+    changes = dict(first.changes)
+    return train_baseline(first.method, data, seeds, first.device, changes, progress, keep_layers=layers)
+
+
+def _shortened(run: Run) -> Run:
+    short = {"epochs": WARM_UP} if "epochs" in run.settings else {}
+    return dataclasses.replace(run, settings=run.settings | short, changes=run.changes | short)
+
+
+def _ensemble(members: Tensor, trained: Runs | BaselineRuns, data: Data) -> Measured:
+    """Accuracies in percent of the mean of its members' class distributions."""
+    right = trained.logits[members].softmax(-1).mean(0).argmax(-1) == data.y
+    found: Measured = {}
+    for name, masks in (("accuracy", data.test_mask), ("val_accuracy", data.val_mask)):
+        counted = (masks if masks.dim() == 1 else masks[members[0]]) & (data.y >= 0)
+        found[name] = 100 * float(right[counted].double().mean())
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """None for what is not a number: JSON knows no infinity."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _smoothness(run: Run, place: int, trained: Runs | BaselineRuns, graph: LoadedGraph) -> Measured:
+    if isinstance(trained, Runs):
+        return of_gpnn(trained, place, graph, run.measures)
+    return of_baseline(trained, place, graph, run.measures, run.settings)
+
+
+def _parameters(trained: Runs | BaselineRuns) -> int:
+    if isinstance(trained, Runs):
+        return trained.weight1[0].numel() + trained.weight2[0].numel()
+    return trained.parameters
+
+
+def _look(run: Run, data: Data) -> Measured:
+    if run.method == "statistics":
+        counted = dataclasses.asdict(graph_statistics(data))
+        return {name.removeprefix("num_"): value for name, value in counted.items()}
+    attribute = attribute_graph(data.x, data.edge_index, **run.settings)
+    quality = dataclasses.asdict(edge_quality(data.x, data.edge_index, data.y, attribute))
+    return {name: 100 * value if name.endswith("_rate") else value for name, value in quality.items()}
+
+
+def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """All settings of a run: the preset's or the baseline's own, with the changes."""
+    if method in LOOKS:
+        return copy.copy(changes)
+    if preset is not None:
+        return preset.replace(**changes).asdict()
+    from graphpartner.lab.baselines.catalogue import baseline_settings
+
+    return dict(baseline_settings(method, graph).settings.asdict()) | changes

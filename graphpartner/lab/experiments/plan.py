@@ -1,0 +1,159 @@
+"""What is asked for: the runs that every cell of the experiments is made of."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphpartner.graph.catalogue import CATALOGUE, data_root
+from graphpartner.lab.experiments.graph_cache import Graphs
+from graphpartner.lab.experiments.jobs import LOOKS, Run
+from graphpartner.lab.experiments.measure import settings_of
+from graphpartner.lab.experiments.results import Cell, grid
+from graphpartner.lab.experiments.schema import TARGETS, Experiment, Row, load_experiments
+from graphpartner.system.device import pick_device
+from graphpartner.system.errors import InputError
+from graphpartner.training.presets import preset as find_preset
+
+QUICK_GRAPH = "citeseer"  # built in
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What of the experiments is run, and where.
+
+    Attributes:
+        targets: tables and figures; ``all`` is all of them.
+        graphs: None: all that an experiment names.
+        methods: None: all of them.
+        seeds: runs of each cell; None: as many as the file says.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        root: the data root.
+        quick: the preview on the built-in graph.
+        run: False: only what the journal has, of whichever device.
+        version: of the package.
+    """
+
+    targets: tuple[str, ...] = ("all",)
+    graphs: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    seeds: int | None = None
+    device: str = "auto"
+    root: str | None = None
+    quick: bool = False
+    run: bool = True
+    version: str = ""
+
+    def experiments(self) -> list[Experiment]:
+        """The files of the targets; whatever is wrong in the selection is said here."""
+        data_root(self.root)
+        pick_device(self.device)
+        wrong = [target for target in self.targets if target not in (*TARGETS, "all")]
+        if wrong:
+            raise InputError(f"{wrong[0]}: must be one of {', '.join(TARGETS)} or all")
+        loaded = load_experiments()
+        methods = {row.method for experiment in loaded for row in experiment.rows.values()} - set(LOOKS)
+        for option, given, known in (("graphs", self.graphs, CATALOGUE), ("methods", self.methods, sorted(methods))):
+            if given is not None and not given:
+                raise InputError(f"--{option} names none: must be among {', '.join(known)}")
+            for name in given or ():
+                if name not in known:
+                    raise InputError(f"--{option} {name}: must be among {', '.join(known)}")
+        if self.seeds is not None and self.seeds < 1:
+            raise InputError(f"--seeds {self.seeds}: must be 1 or more")
+        return [experiment for experiment in loaded if {"all", experiment.target} & set(self.targets)]
+
+
+@dataclass
+class Slot:
+    """The runs of one row on one graph at one point of the grid, or why there are none."""
+
+    experiment: Experiment
+    row: str
+    graph: str
+    at: dict[str, float]
+    options: list[list[Run]] = field(default_factory=list)
+    """The runs of every choice there is; one list where there is none."""
+    reason: str | None = None
+    preset: str | None = None
+    saw_test: bool = False
+
+    @property
+    def runs(self) -> list[Run]:
+        """Of all choices."""
+        return [run for option in self.options for run in option]
+
+
+def plan(experiment: Experiment, selection: Selection, device: str, graphs: Graphs) -> list[Slot]:
+    """Every cell of an experiment with its runs, or with the reason why it stays empty."""
+    slots = []
+    for name, row in experiment.rows.items():
+        if selection.methods is not None and row.method not in (*selection.methods, *LOOKS):
+            continue
+        for graph, count in _graphs(experiment, selection).items():
+            if selection.graphs is not None and graph not in selection.graphs:
+                continue
+            for at in grid(_vary(experiment, selection)):
+                slot = Slot(experiment, name, graph, at, reason=graphs.reason(graph) if selection.run else None)
+                if slot.reason is None:
+                    _fill(slot, *_asked(row, count, selection), selection, device)
+                slots.append(slot)
+    return slots
+
+
+def _asked(row: Row, count: int, selection: Selection) -> tuple[Row, int]:
+    """A row as it is run, and how many runs a cell of it has. A preview's ensemble is one, of the runs there are."""
+    if row.method in LOOKS:
+        return row, 1
+    if selection.quick and row.members > 1:
+        return dataclasses.replace(row, members=max(2, selection.seeds or count)), 1
+    return row, selection.seeds or row.runs or count
+
+
+def _fill(slot: Slot, row: Row, seeds: int, selection: Selection, device: str) -> None:
+    """Give a slot its runs; a preset or a method that does not exist is a reason to leave it empty."""
+    changes = row.changes | {_setting(row.method, name): value for name, value in slot.at.items()}
+    choices = grid(slot.experiment.choose)[: 1 if selection.quick else None]
+    try:
+        settings = None
+        if row.preset is not None:
+            chosen = find_preset(f"{slot.graph}/{row.preset}")
+            settings, slot.saw_test = chosen.settings, chosen.saw_test
+            slot.preset = f"{chosen.family}, changed" if changes or choices[0] else chosen.family
+        for choice in choices:
+            own = changes | choice
+            whole = settings_of(row.method, slot.graph, settings, own)
+            if selection.quick and "epochs" in whole:
+                own["epochs"] = whole["epochs"] = min(int(whole["epochs"]), slot.experiment.quick.epochs)
+            kept = {} if row.method == "gpnn" else own
+            together = seeds if row.timing == "together" else 0
+            run = Run(
+                row.method, slot.graph, whole, 0, device, selection.version, row.members, row.timing, together, kept
+            )
+            run = run.wanting(row.measures)
+            slot.options.append([dataclasses.replace(run, seed=seed) for seed in range(seeds)])
+    except (InputError, ImportError) as error:
+        slot.reason = str(error)
+
+
+def places_of(experiment: Experiment, selection: Selection) -> list[tuple[Any, ...]]:
+    """The places of all cells that an experiment has, asked for or not."""
+    return [
+        Cell(experiment.name, name, row.method, graph, measure, at).place
+        for name, row in experiment.rows.items()
+        for graph in _graphs(experiment, selection)
+        for at in grid(_vary(experiment, selection))
+        for measure in row.measures
+    ]
+
+
+def _graphs(experiment: Experiment, selection: Selection) -> dict[str, int]:
+    return {QUICK_GRAPH: experiment.quick.runs} if selection.quick else experiment.runs
+
+
+def _vary(experiment: Experiment, selection: Selection) -> dict[str, list[float]]:
+    return experiment.vary | experiment.quick.vary if selection.quick else experiment.vary
+
+
+def _setting(method: str, name: str) -> str:
+    """What a baseline calls layers are propagation steps of GPNN."""
+    return {"gpnn": "num_steps"}.get(method, "layers") if name == "steps" else name

@@ -1,0 +1,1 @@
+"""Which hyperparameters? Optuna over a declared space, judged on validation nodes alone."""

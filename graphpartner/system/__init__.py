@@ -1,0 +1,1 @@
+"""What machine is this? Errors, progress, devices, threads, files, meters."""

@@ -1,0 +1,1 @@
+"""What do people's files say? Readers, columns, ids, encoding, problems."""

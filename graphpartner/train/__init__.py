@@ -1,1 +1,0 @@
-"""How is it learned? Replicas, random draws, stopping, presets, results."""

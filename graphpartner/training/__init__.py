@@ -1,0 +1,1 @@
+"""How is it learned? Settings, presets, replicas, stopping, teachers, runs."""

@@ -1,0 +1,224 @@
+"""R replicas of one problem, trained as one program."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from graphpartner.kernels import draws
+from graphpartner.kernels.adam import Adam
+from graphpartner.kernels.dropout import Dropout, Rate
+from graphpartner.kernels.row_products import rows_of
+from graphpartner.model.gpnn import Drop, Output, forward
+from graphpartner.model.losses import Objective, agreement_loss, distillation_loss, mean_surprise, objective, ramp
+from graphpartner.model.propagation import onto, to_depths
+from graphpartner.training.prepared import Labelled, Problem
+from graphpartner.training.settings import PER_REPLICA, Settings
+
+LOSSES = ("loss", "cross_entropy", "rectification", "consistency", "agreement", "distillation")
+HISTORY = (*LOSSES, "val_loss", "val_accuracy")
+
+
+@dataclass
+class Replicas:
+    """What belongs to each replica and is cut down when some have stopped: everything here is [R, …]."""
+
+    settings: dict[str, Tensor]
+    keys: dict[tuple[str, int], Tensor]
+    """of every stream and view, [epochs, R, 2]"""
+    negatives: Tensor
+    """Ω of every epoch, [epochs, R, τ]"""
+    train: Labelled
+    val: Labelled
+    teacher: Tensor | None
+    """the opinion to learn from, [R, n, C]"""
+    _rates: dict[str, Rate] = field(default_factory=dict)
+
+    def rate(self, name: str) -> Rate:
+        """A dropout rate of every replica; what follows from it is computed once."""
+        if name not in self._rates:
+            self._rates[name] = Rate(self.settings[name])
+        return self._rates[name]
+
+    def keep(self, replicas: Tensor) -> "Replicas":
+        """These replicas alone."""
+        return Replicas(
+            {name: value[replicas] for name, value in self.settings.items()},
+            {name: value[:, replicas] for name, value in self.keys.items()},
+            self.negatives[:, replicas],
+            self.train.of(replicas),
+            self.val.of(replicas),
+            None if self.teacher is None else self.teacher[replicas],
+        )
+
+
+class Batch:
+    """R runs that differ in seed, split and the settings named in ``PER_REPLICA``.
+
+    Args:
+        problem: the graph.
+        settings: one for each replica; what is not in ``PER_REPLICA`` is taken from the first.
+        seeds: one for each replica; a run's random draws depend on its own seed alone.
+        train: labelled nodes to learn from.
+        val: labelled nodes to stop by.
+        teacher: the teachers' opinion on every node, [R, n, C], where there are any.
+    """
+
+    curves = HISTORY
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: list[Settings],
+        seeds: list[int],
+        train: Labelled,
+        val: Labelled,
+        teacher: Tensor | None = None,
+    ) -> None:
+        self.problem, self.shared = problem, settings[0]
+        device = train.index.device
+        self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
+        values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
+        epochs = self.shared.epochs
+        self.replicas = Replicas(
+            {name: torch.tensor(value, dtype=torch.float32, device=device) for name, value in values.items()},
+            {
+                (stream, view): draws.keys(seeds, stream, epochs, view).to(device)
+                for stream in ("input", "hidden", "partner", "nodes")
+                for view in range(self.shared.views)
+            },
+            draws.choices(draws.keys(seeds, "negatives", epochs), self.shared.num_negatives, problem.num_nodes).to(
+                device
+            ),
+            train,
+            val,
+            teacher,
+        )
+        width, classes = self.shared.hidden_channels, problem.num_classes
+        weight1 = draws.glorot(draws.keys(seeds, "weight1", 1)[0].to(device), problem.X.shape[1], width)
+        weight2 = draws.glorot(draws.keys(seeds, "weight2", 1)[0].to(device), width, classes)
+        rate, decay1, decay2 = (self.replicas.settings[name] for name in ("lr", "decay1", "decay2"))
+        self.optimizers = (Adam(weight1, rate, decay1), Adam(weight2, rate, decay2))
+        self.drops_input = max(each.input_dropout for each in settings) > 0
+        self.drops_hidden = max(each.dropout for each in settings) > 0
+        self.drops_nodes = max(each.drop_node for each in settings) > 0
+        self.contrasts = max(each.lambda_cs for each in settings) > 0
+        self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
+        self._go_to([each.num_steps for each in settings])
+
+    def _go_to(self, depths: list[int]) -> None:
+        """Let each replica propagate so many steps."""
+        self.depths, self.propagate = depths, to_depths(self.problem.propagate, depths)
+        self.propagate_to_val = onto(self.propagate, self.replicas.val.index)
+
+    @property
+    def without_contrast(self) -> Tensor | None:
+        """Which replicas have λ_cs = 0, or None where all are alike."""
+        return None if self.alike else self.replicas.settings["lambda_cs"] == 0
+
+    @property
+    def weights(self) -> tuple[Tensor, Tensor]:
+        """W^(1) [R, d, h] and W^(2) [R, h, C]."""
+        first, second = self.optimizers
+        return first.weight, second.weight
+
+    def step(self) -> tuple[Tensor, ...]:
+        """One epoch of learning: forward pass, losses, gradients, Adam. Gives what ``LOSSES`` names, [R] each."""
+        first, second = self.weights
+        weights = first.detach().requires_grad_(), second.detach().requires_grad_()
+        losses = self.losses(weights)
+        gradients = torch.autograd.grad(losses[0].sum(), weights)
+        for optimizer, gradient in zip(self.optimizers, gradients, strict=True):
+            optimizer.step(gradient)
+        return tuple(loss.detach() for loss in losses)
+
+    def key(self, stream: str, view: int) -> Tensor:
+        """This epoch's key of a stream, [R, 2]. The epoch is a tensor, so that it can be part of a captured program."""
+        return self.replicas.keys[stream, view].index_select(0, self.epoch)[0]
+
+    def losses(self, weights: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        """What ``LOSSES`` names, [R] each: Eq. 19, the mean over the views, and what goes beyond the paper."""
+        views = [self.training_output(weights, view) for view in range(self.shared.views)]
+        parts = [self.objective(view) for view in views]
+        total, *paper = (torch.stack(each).mean(0) for each in zip(*parts, strict=True)) if views[1:] else parts[0]
+        agreement = distillation = torch.zeros_like(total)
+        of = self.replicas.settings
+        if views[1:]:
+            agreement = agreement_loss([view.logits for view in views], of["sharpening"][:, None, None])
+            total = total + of["lambda_views"] * ramp(self.epoch) * agreement
+        if self.replicas.teacher is not None:
+            taught = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
+            distillation = torch.stack(taught).mean(0)
+            total = total + of["lambda_distill"] * distillation
+        if (without := self.without_contrast) is not None:  # they report none of this loss, whoever trains beside them
+            paper[-1] = paper[-1].masked_fill(without, 0)
+        return total, *paper, agreement, distillation
+
+    def objective(self, out: Output) -> Objective:
+        """Eq. 19 for every replica, with this epoch's negatives."""
+        of, shared = self.replicas.settings, self.shared
+        return objective(
+            out,
+            self.replicas.train.index,
+            self.replicas.train.target,
+            self.replicas.train.weight,
+            lambda_rt=of["lambda_rt"],
+            lambda_cs=of["lambda_cs"],
+            temperature=of["temperature"][:, None, None],
+            margin=of["margin"],
+            negatives=self.replicas.negatives.index_select(0, self.epoch)[0],
+            score=shared.score,
+            neighbors=self.problem.neighbors,
+            contrast=self.contrasts,
+        )
+
+    def training_output(self, weights: tuple[Tensor, Tensor], view: int = 0) -> Output:
+        """A forward pass of one epoch, with its dropout."""
+        drop: dict[str, Drop] = {}
+        if self.drops_input:
+            drop["drop_input"] = Dropout(self.key("input", view), self.replicas.rate("input_dropout")).input
+        if self.drops_hidden:
+            drop["drop_hidden"] = Dropout(self.key("hidden", view), self.replicas.rate("dropout")).hidden
+            if self.shared.separate_dropout:
+                drop["drop_partner"] = Dropout(self.key("partner", view), self.replicas.rate("dropout")).hidden
+        if self.drops_nodes:
+            whole_rows = Dropout(self.key("nodes", view), self.replicas.rate("drop_node")).nodes
+            drop["drop_hidden"] = _after(whole_rows, drop.get("drop_hidden"))
+        alpha = self.replicas.settings["alpha"][:, None, None]
+        weight1, weight2 = weights
+        return forward(self.problem.X, weight1, weight2, self.propagate, alpha, smooth=self.contrasts, **drop)
+
+    @torch.no_grad()
+    def val_logits(self) -> Tensor:
+        """[R, m, C] of the validation nodes, without dropout; only C columns travel."""
+        alpha, val = self.replicas.settings["alpha"][:, None, None], self.replicas.val
+        return forward(
+            self.problem.X,
+            *self.weights,
+            self.propagate_to_val,
+            alpha,
+            smooth=False,
+            partner_rows=lambda H: rows_of(H, val.index),
+        ).logits
+
+    def validate(self) -> tuple[Tensor, Tensor]:
+        """Validation loss and accuracy, [R] each."""
+        return loss_and_accuracy(self.val_logits(), self.replicas.val)
+
+    def keep(self, replicas: Tensor) -> None:
+        """Go on with these replicas alone."""
+        self.replicas = self.replicas.keep(replicas)
+        self._go_to([self.depths[replica] for replica in replicas.tolist()])
+        for optimizer in self.optimizers:
+            optimizer.keep(replicas)
+
+
+def _after(second: Drop, first: Drop | None) -> Drop:
+    return second if first is None else lambda H: second(first(H))
+
+
+def loss_and_accuracy(logits: Tensor, nodes: Labelled) -> tuple[Tensor, Tensor]:
+    """Of logits [R, m, C] of these nodes: Eq. 15, and the share whose class has the largest one, [R] each."""
+    right = (logits.argmax(-1) == nodes.target).float()
+    accuracy = right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
+    return mean_surprise(logits, nodes.target, nodes.weight), accuracy

@@ -1,3 +1,0 @@
-from tests.model.conftest import kernels, one_thread
-
-__all__ = ["kernels", "one_thread"]

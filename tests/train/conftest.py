@@ -1,3 +1,0 @@
-from tests.model.conftest import kernels
-
-__all__ = ["kernels"]

@@ -1,0 +1,3 @@
+from tests.kernels.conftest import kernels
+
+__all__ = ["kernels"]

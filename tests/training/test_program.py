@@ -1,0 +1,15 @@
+import torch
+
+from graphpartner.training.loop import Program
+
+
+def test_on_a_cpu_a_call_is_a_call() -> None:
+    state = torch.zeros(1)
+
+    def work() -> None:
+        state.add_(1)
+
+    program = Program(work, torch.device("cpu"))
+    for calls in range(1, 8):
+        program()
+        assert state.item() == calls
