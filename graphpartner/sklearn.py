@@ -23,7 +23,7 @@ from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.fitted_model import FittedModel, Member
 from graphpartner.fitting.folds import Fold, folds
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.model_folder import load_model, save_model
 from graphpartner.graph.adjacency import to_torch
 from graphpartner.system.device import pick_device
@@ -141,7 +141,7 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data.edge_weight = edge_weight
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidate = Candidate("estimator", self._settings(), self.hops if self.graph_ is not None else 0)
-        prepared = Prepared(data, len(self.classes_), pick_device(self.device))
+        prepared = CandidateGraphs(data, len(self.classes_), pick_device(self.device))
         split = _splits(target, seed)
         trainer = Trainer(prepared, target, split, lambda: None)
         jobs = [Job(candidate, run % len(split), seed + run) for run in range(self.num_runs)]

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 import graphpartner as gp
-from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge, ranked
+from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge_settings, ranked
 from graphpartner.system.files import write_atomically
 from graphpartner.training.presets import FAMILIES, FOLDER
 from graphpartner.training.settings import Settings
@@ -67,7 +67,7 @@ def collect(content: dict[str, Any], new: list[dict[str, Any]], graph: str, opti
 
     def judged(entry: dict[str, Any], name: str) -> None:
         if not (options.new and here.items() <= entry.items()):
-            (found,) = judge(seen, [Settings().replace(**entry["settings"])], options.device)
+            (found,) = judge_settings(seen, [Settings().replace(**entry["settings"])], options.device)
             entry |= {"validation": round(100 * found.accuracy, 2), "surprise": round(found.surprise, 4)} | here
         print(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}", flush=True)
 

@@ -26,7 +26,7 @@ from graphpartner.lab.search.judgement import Judgement, class_weights, developm
 from graphpartner.lab.search.study import as_called, write_found
 from graphpartner.system.device import pick_device
 from graphpartner.training.settings import Settings
-from graphpartner.training.trainer import generations_of_teachers
+from graphpartner.training.trainer import train_teachers
 
 
 class Line(NamedTuple):
@@ -97,7 +97,7 @@ def sweep(seen: Data, ways: list[Settings], device: torch.device) -> list[Line]:
     seeds = list(range(splits)) * len(ways)
     lines = []
     print("weight   prior T   generations   judging nodes: %   surprise   stopping nodes: %   surprise")
-    for generation, runs in enumerate(generations_of_teachers(together, each, seeds, device)):
+    for generation, runs in enumerate(train_teachers(together, each, seeds, device)):
         for way, logits in zip(ways, runs.logits.split(splits * count), strict=True):
             if not generation and way.lambda_distill != ways[0].lambda_distill:
                 continue  # whose opinion nobody has heard, it weighs nothing

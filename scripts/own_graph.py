@@ -176,7 +176,7 @@ def rivals(
     seed: int,
 ) -> dict[str, float]:  # fmt: skip
     """Accuracy of simple methods on the same files; a quarter of the known labels is theirs to choose by."""
-    from graphpartner.model.label_propagation import LabelPropagation, majority
+    from graphpartner.model.label_propagation import LabelPropagation
 
     rng = np.random.default_rng(seed + 1)
     y_all, n = torch.from_numpy(y), len(y)
@@ -197,7 +197,7 @@ def rivals(
     spread = LabelPropagation(edge_index, n)
     alpha, _ = spread.choose(y_all, shuffled[val.numel() :], val, classes)
     found = {
-        "majority": score(majority(y_all, train, classes).expand(n, classes)),
+        "majority": score(majority_class(y_all, train, classes).expand(n, classes)),
         "label propagation": score(spread(y_all, shuffled, classes, alpha)),
         "logistic regression": logistic(features, y, shuffled.numpy(), test),
         "MLP": score(network(features, None, y_all, train, val, classes, seed)),

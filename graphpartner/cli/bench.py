@@ -25,7 +25,6 @@ def bench(
     from graphpartner.lab.bench.suites import run_suite
     from graphpartner.lab.pages.performance_page import line, write_page
     from graphpartner.report.terminal import progress, show
-    from graphpartner.system.device import machine
     from graphpartner.system.files import write_atomically
 
     folder = output_file(file, "--json").parent if file else None
@@ -37,7 +36,7 @@ def bench(
         show(line(row))
         measured.append(row.asdict())
         if file:  # after every row, so that an interrupted suite loses one at most
-            content = {"suite": suite, "machine": machine(), "results": measured}
+            content = {"suite": suite, "machine": machine_facts(), "results": measured}
             write_atomically(file, json.dumps(content, indent=1).encode())
 
     with progress(f"measuring {suite}") as tell:

@@ -21,7 +21,7 @@ from graphpartner.enhance.blocks_numba import append_row, room_for
 from graphpartner.enhance.features import Features
 from graphpartner.enhance.reach import Reach, candidates, popcount
 from graphpartner.enhance.rule import least_common
-from graphpartner.system.parallel import even_ranges, in_order
+from graphpartner.system.parallel import even_ranges, map_ranges
 
 FOLD = 7  # words of folded bits; the eighth word of the line holds rank and collisions
 LINE = 8
@@ -38,7 +38,7 @@ def fold(features: Features, rank: np.ndarray) -> np.ndarray:
     """The lines of all nodes, one after the other."""
     X = features.matrix
     lines = np.zeros(LINE * features.num_nodes, dtype=np.uint64)
-    for _ in in_order(lambda a, b: _fold(X.indptr, X.indices, rank, a, b, lines), even_ranges(features.num_nodes)):
+    for _ in map_ranges(lambda a, b: _fold(X.indptr, X.indices, rank, a, b, lines), even_ranges(features.num_nodes)):
         pass
     return lines
 
@@ -85,7 +85,7 @@ def prepare(features: Features, threshold: float, reach: Reach, symmetric: bool)
     n = features.num_nodes
     words = max(1, -(-features.num_features // 64))
     packed = np.zeros(n * words, dtype=np.uint64)
-    for _ in in_order(lambda start, stop: _pack(X.indptr, X.indices, start, stop, words, packed), even_ranges(n)):
+    for _ in map_ranges(lambda start, stop: _pack(X.indptr, X.indices, start, stop, words, packed), even_ranges(n)):
         pass
     sizes, rank = np.unique(np.diff(X.indptr), return_inverse=True)
     least = least_common(sizes, threshold)

@@ -36,7 +36,7 @@ class Block:
         return Block(self.start, counts, self.columns[keep], self.values[keep])
 
 
-def joined(blocks: Iterable[Block], num_nodes: int) -> CSR:
+def join_blocks(blocks: Iterable[Block], num_nodes: int) -> CSR:
     """Blocks of full rows, one after the other."""
     parts = list(blocks)
     starts = _row_starts(np.concatenate([part.counts for part in parts]) if parts else np.zeros(0, dtype=np.int64))

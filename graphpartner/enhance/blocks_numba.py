@@ -6,7 +6,7 @@ How a kernel collects rows of unknown length: arrays that double, columns in ord
 import numpy as np
 from numba import njit
 
-from graphpartner.system.parallel import even_ranges, in_order, num_threads, ranges
+from graphpartner.system.parallel import even_ranges, map_ranges, num_threads, ranges
 
 TILE = 2048  # the ends of this many rows are written to in turn, and fit the cache
 
@@ -75,10 +75,10 @@ def mirror(parts: list[Upper], starts: np.ndarray, below: np.ndarray, columns: n
             if part[0] < high:
                 _copy_lower(*part, low, high, ends, columns, values)
 
-    for _ in in_order(upper, even_ranges(len(parts))):
+    for _ in map_ranges(upper, even_ranges(len(parts))):
         pass
     tile = max(TILE, n // 64) if n > TILE * num_threads() else max(1, -(-n // num_threads()))
-    for _ in in_order(lower, ranges(n, tile)):
+    for _ in map_ranges(lower, ranges(n, tile)):
         pass
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from graphpartner.system.parallel import even_ranges, in_order
+from graphpartner.system.parallel import even_ranges, map_ranges
 
 U = np.uint64  # an unsigned index spares numba the test for a negative one
 
@@ -34,12 +34,12 @@ def nonzeros(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(values, columns, row starts) of a dense matrix's CSR form."""
     n = dense.shape[0]
     counts = np.empty(n, dtype=np.int64)
-    for _ in in_order(lambda start, stop: _count_nonzeros(dense, start, stop, counts), even_ranges(n)):
+    for _ in map_ranges(lambda start, stop: _count_nonzeros(dense, start, stop, counts), even_ranges(n)):
         pass
     indptr = np.concatenate([[0], np.cumsum(counts)])
     index_type = np.int32 if max(indptr[-1], dense.shape[1]) < 2**31 else np.int64
     indices, data = np.empty(indptr[-1], dtype=index_type), np.empty(indptr[-1], dtype=dense.dtype)
-    for _ in in_order(lambda start, stop: _take_nonzeros(dense, start, stop, indptr, indices, data), even_ranges(n)):
+    for _ in map_ranges(lambda start, stop: _take_nonzeros(dense, start, stop, indptr, indices, data), even_ranges(n)):
         pass
     return data, indices, indptr.astype(index_type)
 
@@ -66,6 +66,6 @@ def pair_dots(X: sparse.csr_array, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     i, j = i.astype(np.uint64), j.astype(np.uint64)
     rows = (X.indptr.astype(np.int64), X.indices.astype(np.uint32, copy=False), X.data, X.shape[1])
     result = np.empty(i.size)
-    for _ in in_order(lambda start, stop: _pair_dots(*rows, i, j, start, stop, result), even_ranges(i.size)):
+    for _ in map_ranges(lambda start, stop: _pair_dots(*rows, i, j, start, stop, result), even_ranges(i.size)):
         pass
     return result

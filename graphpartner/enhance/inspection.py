@@ -13,7 +13,7 @@ from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import check_graph
 from graphpartner.graph.statistics import GraphStatistics, graph_statistics
 from graphpartner.report.terminal import duration
-from graphpartner.system.meter import readable
+from graphpartner.system.meter import format_bytes
 
 FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
 
@@ -51,7 +51,7 @@ class Inspection:
             ("homophily", homophily),
             ("enhancement", f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {self.k} hops"),
             ("  keeps", f"{plan.kept:,.0f} ± {plan.kept_error:,.0f} of them, of cosine {self.threshold:g} or more"),
-            ("  size", f"{readable(plan.output_bytes)}, working memory {readable(plan.working_bytes)}"),
+            ("  size", f"{format_bytes(plan.output_bytes)}, working memory {format_bytes(plan.working_bytes)}"),
             ("  time", f"about {duration(plan.seconds)}"),
             ("  kernel", f"{plan.kernel}: {plan.choice.why}"),
         ]
@@ -104,7 +104,7 @@ def advise(statistics: GraphStatistics, plan: JoinPlan, pairs: PairRate, chance:
             f"{_no(statistics.num_empty, 'features')}: only neighbours can tell a class there, and where there are "
             "none, nothing can."
         )
-    size = f"Enhancement would keep about {plan.kept:,.0f} pairs ({readable(plan.output_bytes)})"
+    size = f"Enhancement would keep about {plan.kept:,.0f} pairs ({format_bytes(plan.output_bytes)})"
     if pairs.judged < FEW_PAIRS:
         advice.append(
             f"{size}; only {pairs.judged} new ones join two training nodes, too few to judge them by label: "

@@ -7,13 +7,13 @@ from scipy import sparse
 from torch import Tensor
 
 from graphpartner.enhance import dense_join, scipy_join
-from graphpartner.enhance.blocks import Block, joined, largest_of_each_row, mirrored
+from graphpartner.enhance.blocks import Block, join_blocks, largest_of_each_row, mirrored
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.plan import (
     ENTRY,
     KernelChoice,
     check_arguments,
-    choose,
+    choose_kernel,
     estimate,
     output_memory,
     working_memory,
@@ -21,8 +21,8 @@ from graphpartner.enhance.plan import (
 from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency, csr
 from graphpartner.system.errors import InputError
-from graphpartner.system.meter import readable
-from graphpartner.system.parallel import in_order, num_threads, ranges
+from graphpartner.system.meter import format_bytes
+from graphpartner.system.parallel import map_ranges, num_threads, ranges
 from graphpartner.system.progress import Progress, silent
 
 SAMPLE = 64  # rows looked at before a join whose result might not fit
@@ -72,7 +72,7 @@ def attribute_graph(
     place = torch.device(device) if device is not None else x.device
     allowed = working_memory(memory, place)
     A = adjacency(edge_index, features.num_nodes)
-    choice = choose(features, A, k, place, allowed, full_rows=top is not None)
+    choice = choose_kernel(features, A, k, place, allowed, full_rows=top is not None)
     rule = Rule(features, float(threshold))
     limit = output_memory(allowed, place)
     check_output(rule, A, k, choice, top, limit)
@@ -108,8 +108,8 @@ def check_output(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice, 
 
 def _too_large(size: float, limit: int, threshold: float) -> str:
     return (
-        f"the attribute graph at threshold {threshold} would take about {readable(size)}, "
-        f"{readable(limit)} are allowed: keep the largest of each row with top=, raise threshold, "
+        f"the attribute graph at threshold {threshold} would take about {format_bytes(size)}, "
+        f"{format_bytes(limit)} are allowed: keep the largest of each row with top=, raise threshold, "
         "or allow more with memory="
     )
 
@@ -148,8 +148,8 @@ def run_join(
         blocks: Iterable[Block] = (_prune(block, top) for block in scipy_join.scipy_join(rule, A, k, rows))
     else:
         task = _numba_task(rule, A, k, choice)
-        blocks = in_order(lambda start, stop: _prune(task(start, stop), top), ranges(n, _rows_of_task(n)))
-    starts, columns, values = (mirrored if choice.symmetric else joined)(watch(blocks), n)
+        blocks = map_ranges(lambda start, stop: _prune(task(start, stop), top), ranges(n, _rows_of_task(n)))
+    starts, columns, values = (mirrored if choice.symmetric else join_blocks)(watch(blocks), n)
     crow, col, value = (torch.from_numpy(part).to(place) for part in (starts, columns, values))
     return csr(crow, col, value, (n, n))
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.graph.adjacency import normalized_adjacency, with_values
-from graphpartner.kernels.mix import canonical, mix
+from graphpartner.kernels.mix import canonical, mixed
 from graphpartner.system.errors import InputError
 
 
@@ -44,7 +44,7 @@ def enhanced_adjacency(
         raise InputError(f"attribute may be None only where beta is 1, got beta = {beta!r}")
     if tuple(attribute.shape) != (num_nodes, num_nodes):
         raise InputError(f"attribute must have shape [{num_nodes}, {num_nodes}], got {list(attribute.shape)}")
-    return mix(canonical(attribute.to(edge_index.device)), P, beta)
+    return mixed(canonical(attribute.to(edge_index.device)), P, beta)
 
 
 def check_beta(beta: float) -> None:

@@ -23,7 +23,7 @@ from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency
 from graphpartner.system.device import free_memory
 from graphpartner.system.errors import InputError
-from graphpartner.system.meter import readable
+from graphpartner.system.meter import format_bytes
 from graphpartner.system.parallel import HAS_NUMBA
 
 Kernel = Literal["popcount", "suffix", "dense", "scipy"]
@@ -67,7 +67,7 @@ class KernelChoice:
         return self.fixed + self.per_pair * pairs + self.per_kept * kept
 
 
-def choose(
+def choose_kernel(
     features: Features,
     A: sparse.csr_array,
     k: int,
@@ -237,7 +237,7 @@ class JoinPlan:
                 f"{self.num_nodes:,} nodes, {self.sampled_rows:,} rows sampled",
                 f"pairs within k hops: {self.pairs:,.0f} ± {self.pairs_error:,.0f}",
                 f"pairs kept:          {self.kept:,.0f} ± {self.kept_error:,.0f}",
-                f"result {readable(self.output_bytes)}, working memory {readable(self.working_bytes)}, "
+                f"result {format_bytes(self.output_bytes)}, working memory {format_bytes(self.working_bytes)}, "
                 f"about {self.seconds:.2g} s",
                 f"kernel: {self.choice.kernel} ({self.choice.reach}), because {self.choice.why}",
             ]
@@ -263,7 +263,7 @@ def plan_join(
     start = time.perf_counter()
     features = read_features(x)
     A = adjacency(edge_index, features.num_nodes)
-    choice = choose(features, A, k, place, working_memory(memory, place))
+    choice = choose_kernel(features, A, k, place, working_memory(memory, place))
     reading = time.perf_counter() - start  # the join begins with the same; on small graphs it is most of its time
     plan = estimate(Rule(features, threshold), A, k, choice, sample, seed)
     return replace(plan, seconds=plan.seconds + reading)

@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from scipy import sparse
 
-from graphpartner.system.parallel import even_ranges, in_order
+from graphpartner.system.parallel import even_ranges, map_ranges
 
 WORD = 64
 
@@ -60,12 +60,12 @@ def build_reach(A: sparse.csr_array, k: int, bitsets: bool) -> Reach:
     if not bitsets or k < 2:
         return Reach(indptr, indices, np.empty((0, 0), dtype=np.uint64), k)
     bits = np.zeros((n, -(-n // WORD)), dtype=np.uint64)
-    for _ in in_order(lambda start, stop: _two_hops(indptr, indices, k > 2, start, stop, bits), even_ranges(n)):
+    for _ in map_ranges(lambda start, stop: _two_hops(indptr, indices, k > 2, start, stop, bits), even_ranges(n)):
         pass
     for _ in range(3, k):
         wider = np.empty_like(bits)
         source = bits
-        for _ in in_order(lambda start, stop: _widen(indptr, indices, source, start, stop, wider), even_ranges(n)):  # noqa: B023
+        for _ in map_ranges(lambda start, stop: _widen(indptr, indices, source, start, stop, wider), even_ranges(n)):  # noqa: B023
             pass
         bits = wider
     return Reach(indptr, indices, bits, k)

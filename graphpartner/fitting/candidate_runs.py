@@ -18,12 +18,12 @@ from torch import Tensor
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.folds import Fold
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.model.gpnn import Output, forward
-from graphpartner.system.parallel import side_by_side
+from graphpartner.system.parallel import run_on_cores
 from graphpartner.training.batch import Batch
-from graphpartner.training.loop import run
-from graphpartner.training.prepared import Labelled, Problem, alone
+from graphpartner.training.loop import train_replicas
+from graphpartner.training.prepared import Labelled, PreparedGraph, restrict_to_labelled
 
 DECAYS = (1e-2, 1e-3, 1e-4, 1e-5)
 STEPS = 25  # of L-BFGS, for every decay
@@ -36,7 +36,9 @@ def as_network(weight: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([weight, -weight], 1), torch.cat([same, -same])
 
 
-def fit_linear(problem: Problem, alpha: float, train: Labelled, val: Labelled, clock: Clock) -> tuple[Tensor, Tensor]:
+def fit_linear(
+    problem: PreparedGraph, alpha: float, train: Labelled, val: Labelled, clock: Clock
+) -> tuple[Tensor, Tensor]:
     r"""The weights, as a network's, with the λ after which the loss on validation nodes no longer falls.
 
     .. math::
@@ -122,7 +124,7 @@ class Trainer:
         tell: called after every run.
     """
 
-    def __init__(self, prepared: Prepared, y: Tensor, folds: list[Fold], tell: Callable[[], None]) -> None:
+    def __init__(self, prepared: CandidateGraphs, y: Tensor, folds: list[Fold], tell: Callable[[], None]) -> None:
         self.prepared, self.y, self.folds, self.tell = prepared, y, folds, tell
         self.unseen = _unseen(prepared.num_nodes, folds)
         self.outcomes: list[Outcome] = []
@@ -154,7 +156,7 @@ class Trainer:
             if jobs and not self.warm:
                 self._warm(jobs, problems)
             if self.prepared.device.type == "cpu":
-                side_by_side(work, jobs, clock.stopped)
+                run_on_cores(work, jobs, clock.stopped)
             else:
                 for job in jobs:
                     work(job)
@@ -167,7 +169,7 @@ class Trainer:
         taken = own or [each.seconds for each in self.outcomes]
         return sum(taken) / len(taken) if taken else 0.0
 
-    def _warm(self, jobs: list[Job], problems: dict[Candidate, Problem]) -> None:
+    def _warm(self, jobs: list[Job], problems: dict[Candidate, PreparedGraph]) -> None:
         """One epoch of the last job and one of the first: loops are compiled then, which is no run's own time."""
         for job in (jobs[-1], jobs[0]):
             batch = Batch(problems[job.candidate], [job.candidate.settings], [job.seed], *self._labelled(job))
@@ -181,18 +183,18 @@ class Trainer:
         learn, judge = (Labelled(part.to(device), self.y[part].to(device), None) for part in (fold.train, fold.val))
         return learn, judge
 
-    def _weights(self, job: Job, problem: Problem, clock: Clock) -> tuple[Tensor, Tensor]:
+    def _weights(self, job: Job, problem: PreparedGraph, clock: Clock) -> tuple[Tensor, Tensor]:
         """W^(1) and W^(2) after training."""
         settings, (learn, judge) = job.candidate.settings, self._labelled(job)
         if job.candidate.alone:
-            problem, learn, judge = alone(problem, learn, judge)
+            problem, learn, judge = restrict_to_labelled(problem, learn, judge)
         if job.candidate.linear:
             return fit_linear(problem, settings.alpha, learn, judge, clock)
         batch = Batch(problem, [settings], [job.seed], learn, judge)
-        weight1, weight2 = run(batch, lambda amount: None, clock.over).weights
+        weight1, weight2 = train_replicas(batch, lambda amount: None, clock.over).weights
         return weight1[0], weight2[0]
 
-    def _one(self, job: Job, problem: Problem, clock: Clock) -> None:
+    def _one(self, job: Job, problem: PreparedGraph, clock: Clock) -> None:
         start = time.monotonic()
         fold, device = self.folds[job.fold], self.prepared.device
         weight1, weight2 = self._weights(job, problem, clock)
@@ -218,6 +220,6 @@ def _unseen(num_nodes: int, folds: list[Fold]) -> Tensor:
 
 
 @torch.no_grad()
-def output(problem: Problem, weight1: Tensor, weight2: Tensor, alpha: float) -> Output:
+def output(problem: PreparedGraph, weight1: Tensor, weight2: Tensor, alpha: float) -> Output:
     """Both branches' opinions on every node, without dropout; C columns travel."""
     return forward(problem.X, weight1, weight2, problem.propagate, alpha, smooth=False)

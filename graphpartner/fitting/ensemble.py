@@ -4,16 +4,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphpartner.model.calibration import COLDEST, HOTTEST, TINY, _least, temperature, tempered
-from graphpartner.system.parallel import one_core
+from graphpartner.model.calibration import COLDEST, HOTTEST, TINY, _cheapest, temperature_scaling, with_temperature
+from graphpartner.system.parallel import single_core
 
-FEW, EQUALS = 300, 4
-PICKS, GAIN = 12, 5e-4
-GLANCE = 2000  # nodes that are enough to see how sure an answer is
+ENOUGH_FOR_GREEDY, EQUAL_WEIGHT_TOP = 300, 4
+MAX_PICKS, MIN_GAIN = 12, 5e-4
+SUBSAMPLE = 2000  # nodes that are enough to see how sure an answer is
 
 
-@one_core()
-def cooling(answers: Tensor, single: float) -> float:
+@single_core()
+def ensemble_temperature_ratio(answers: Tensor, single: float) -> float:
     r"""T of the mean of several answers to the same nodes, relative to T of one of them; needs no label.
 
     A mean of runs is softer than one run, and yet right more often: with T of one run it would be under-confident.
@@ -33,7 +33,7 @@ def cooling(answers: Tensor, single: float) -> float:
     count = answers.shape[0]
     total, logs = answers.sum(0), []
     for k in range(count if count > 2 else 0):  # of two, the mean of all others is the other
-        said = tempered(answers[k], single)
+        said = with_temperature(answers[k], single)
         alone, together = answers[(k + 1) % count], (total - answers[k]) / (count - 1)
         logs.append(np.log(_closest(together, said) / _closest(alone, said)))
     return float(np.exp(np.mean(logs))) if logs else 1.0
@@ -43,10 +43,10 @@ def _closest(probabilities: Tensor, said: Tensor) -> float:
     """The T with which the one comes closest to the other, by cross-entropy."""
     grid = np.geomspace(COLDEST / 5, HOTTEST * 10, 121)  # hotter than for the truth: what is to be predicted is noisy
     logits = probabilities.clamp(min=TINY).log()
-    return _least(lambda T: float(-(said * (logits / T).log_softmax(-1)).sum()), grid.tolist())
+    return _cheapest(lambda T: float(-(said * (logits / T).log_softmax(-1)).sum()), grid.tolist())
 
 
-@one_core()
+@single_core()
 def merit(probabilities: Tensor, y: Tensor) -> float:
     """What choices go by: accuracy, and a quarter as heavy the mean probability of the true class, once calibrated.
 
@@ -54,30 +54,30 @@ def merit(probabilities: Tensor, y: Tensor) -> float:
     answer that it is right but never sure, as label propagation is.
     """
     right = (probabilities.argmax(1) == y).float().mean()
-    some = slice(None, None, -(-y.numel() // GLANCE) or 1)
-    sure = tempered(probabilities[some], temperature(probabilities[some], y[some], values=13))
+    some = slice(None, None, -(-y.numel() // SUBSAMPLE) or 1)
+    sure = with_temperature(probabilities[some], temperature_scaling(probabilities[some], y[some], values=13))
     return float(right + sure[torch.arange(sure.shape[0]), y[some]].mean() / 4)
 
 
-def mixture(answers: list[Tensor], y: Tensor) -> list[float]:
+def ensemble_weights(answers: list[Tensor], y: Tensor) -> list[float]:
     """The weight of every answer [m, C] in their mixture: picked greedily, with replacement, by :func:`merit`.
 
-    Where there are few nodes to judge by, the best of many is mostly luck: then the ``EQUALS`` best, of those that are
-    not clearly worse than the best, have an equal say.
+    Where there are few nodes to judge by, the best of many is mostly luck: the ``EQUAL_WEIGHT_TOP`` best,
+    of those that are not clearly worse than the best, then have equal weight.
     """
     merits = [merit(each, y) for each in answers]
     order = sorted(range(len(answers)), key=lambda i: -merits[i])
     counts = [0] * len(answers)
-    if y.numel() < FEW:
+    if y.numel() < ENOUGH_FOR_GREEDY:
         close = merits[order[0]] - 1.0 / max(1, y.numel()) ** 0.5
-        for i in order[:EQUALS]:
+        for i in order[:EQUAL_WEIGHT_TOP]:
             counts[i] = int(merits[i] >= close)
         return [count / sum(counts) for count in counts]
     best, total = -1.0, torch.zeros_like(answers[0])
-    while sum(counts) < PICKS:
+    while sum(counts) < MAX_PICKS:
         tried = [merit((total + each) / (sum(counts) + 1), y) for each in answers]
         i = int(np.argmax(tried))
-        if tried[i] <= best + GAIN:
+        if tried[i] <= best + MIN_GAIN:
             break
         best, total = tried[i], total + answers[i]
         counts[i] += 1

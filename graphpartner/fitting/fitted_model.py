@@ -18,8 +18,8 @@ from torch_geometric.data import Data
 
 from graphpartner.fitting.candidate_runs import output
 from graphpartner.fitting.candidates import Candidate
-from graphpartner.fitting.layouts import Prepared
-from graphpartner.model.calibration import tempered
+from graphpartner.fitting.layouts import CandidateGraphs
+from graphpartner.model.calibration import with_temperature
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
@@ -86,7 +86,7 @@ class FittedModel:
     def answer(self, device: str | torch.device = "cpu", new: Data | None = None) -> Answers:
         """Opinions on every node of its own graph, or of a new one that begins with the nodes of its own."""
         data = self.data if new is None else new
-        prepared = Prepared(data, len(self.classes), pick_device(device), num_links=self.data.num_nodes)
+        prepared = CandidateGraphs(data, len(self.classes), pick_device(device), num_links=self.data.num_nodes)
         n, C = int(data.num_nodes), len(self.classes)
         both, graph, partner = torch.zeros(n, C), torch.zeros(n, C), torch.zeros(n, C)
         for member in self.members:
@@ -108,8 +108,8 @@ class FittedModel:
         if n > self.data.num_nodes:
             degree = torch.bincount(data.edge_index[1], minlength=n)
             cold = (degree == 0) & (torch.arange(n) >= self.data.num_nodes)
-        partner = tempered(partner, self.partner_temperature)
-        both, graph = (tempered(each, self.temperature, self.shift) for each in (both, graph))
+        partner = with_temperature(partner, self.partner_temperature)
+        both, graph = (with_temperature(each, self.temperature, self.shift) for each in (both, graph))
         return Answers(torch.where(cold[:, None], partner, both), partner, graph, cold)
 
 

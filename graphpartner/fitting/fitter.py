@@ -17,13 +17,13 @@ from graphpartner.fitting.candidate_runs import Outcome, output
 from graphpartner.fitting.candidates import Candidate, Traits, candidates
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.fitted_model import FittedModel, Member
-from graphpartner.fitting.folds import Fold, folds, hold_out, is_few, parts
-from graphpartner.fitting.layouts import Prepared, density
-from graphpartner.fitting.scores import accuracy, judge
+from graphpartner.fitting.folds import Fold, fold_parts, folds, hold_out, is_few
+from graphpartner.fitting.layouts import CandidateGraphs, density
+from graphpartner.fitting.scores import accuracy, score_answers
 from graphpartner.fitting.tuning import Tuned, Tuner
 from graphpartner.graph.checks import MASKS
-from graphpartner.model.calibration import temperature
-from graphpartner.model.label_propagation import majority
+from graphpartner.model.calibration import temperature_scaling
+from graphpartner.model.label_propagation import majority_class
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
@@ -34,7 +34,7 @@ HELD_OUT = "held out, never used for choosing"
 
 
 @dataclass
-class Rival:
+class Reference:
     """A simple method on the nodes the model was measured on: probabilities [m, C]."""
 
     name: str
@@ -67,7 +67,7 @@ class Fit:
         self.data, self.classes, self.seed = data, classes, seed
         self.clock = Clock(budget)
         self.budget, self.progress, self.say = budget, progress, say
-        self.prepared = Prepared(data, len(classes), pick_device(device))
+        self.prepared = CandidateGraphs(data, len(classes), pick_device(device))
         self.labelled = (data.y >= 0).nonzero().squeeze(-1)
         if torch.unique(data.y[self.labelled]).numel() < 2:
             raise InputError("labelled nodes of at least 2 classes are needed")
@@ -117,9 +117,9 @@ class Fit:
             elif tuned.spread[1]:  # which costs nothing
                 known = self.labelled
                 self._decide("Label propagation also starts from the nodes that were held out for the estimate.")
-            tuned = tuned.warmer(temperature(answer, y[test]))  # changes no answer, so the estimate stands
+            tuned = tuned.warmer(temperature_scaling(answer, y[test]))  # changes no answer, so the estimate stands
             checked = f" and the {test.numel():,} held out"
-        for sentence in explained(tuned, self.traits, checked):
+        for sentence in explain_fit(tuned, self.traits, checked):
             self._decide(sentence)
         model = self._model(tuned, known, ids, encoder)
         model.about = {
@@ -178,17 +178,17 @@ class Fit:
     def _tune(self, split: list[Fold], clock: Clock, seed: int | None = None) -> Tuned:
         return self._tuner(split, seed).tune(candidates(self.traits), clock)
 
-    def _answers(self, tuned: Tuned, known: Tensor, test: Tensor) -> tuple[Tensor, list[Rival]]:
+    def _answers(self, tuned: Tuned, known: Tensor, test: Tensor) -> tuple[Tensor, list[Reference]]:
         """What the model and its rivals say about the test nodes."""
         model = self._model(tuned, known, [], None)
         answer = model.answer(self.prepared.device).both[test]
         y, C = self.data.y, len(self.classes)
-        rivals = [Rival("majority", majority(y, known, C).expand(test.numel(), C))]
+        rivals = [Reference("majority", majority_class(y, known, C).expand(test.numel(), C))]
         runs = tuned.plain_runs
         problem = self.prepared.problem(runs[0].job.candidate)
-        rivals.append(Rival("MLP", torch.stack([self._said(problem, run, test) for run in runs]).mean(0)))
+        rivals.append(Reference("MLP", torch.stack([self._said(problem, run, test) for run in runs]).mean(0)))
         if self.traits.has_edges:
-            rivals.append(Rival("label propagation", self.prepared.spread(y, known, C, tuned.spread[0])[test]))
+            rivals.append(Reference("label propagation", self.prepared.spread(y, known, C, tuned.spread[0])[test]))
         return answer, rivals
 
     def _said(self, problem: Any, run: Outcome, nodes: Tensor) -> Tensor:
@@ -196,24 +196,24 @@ class Fit:
         out = output(problem, run.weight1.to(device), run.weight2.to(device), 1.0)
         return out.logits[nodes.to(device)].softmax(-1).cpu()
 
-    def _scores(self, answer: Tensor, rivals: list[Rival], y: Tensor, how: str) -> dict[str, Any]:
-        found = judge(answer, y, [str(name) for name in self.classes]).asdict()
+    def _scores(self, answer: Tensor, rivals: list[Reference], y: Tensor, how: str) -> dict[str, Any]:
+        found = score_answers(answer, y, [str(name) for name in self.classes]).asdict()
         return found | {"how": how, "rivals": {each.name: accuracy(each.answer, y) for each in rivals}}
 
     def _validated(self, tuned: Tuned) -> dict[str, Any]:
         """Scores on the nodes that the mixture was chosen by, by runs that did not learn from them."""
         y, C = self.data.y, len(self.classes)
-        found = judge(tuned.answer, y[tuned.judges], [str(name) for name in self.classes]).asdict()
+        found = score_answers(tuned.answer, y[tuned.judges], [str(name) for name in self.classes]).asdict()
         names = {"MLP": "mlp", "label propagation": "label propagation"} if self.traits.has_edges else {"MLP": "mlp"}
-        common = majority(y, self.labelled, C).expand(tuned.judges.numel(), C)
+        common = majority_class(y, self.labelled, C).expand(tuned.judges.numel(), C)
         rivals = {"majority": accuracy(common, y[tuned.judges])}
         rivals |= {rival: tuned.validation[name] for rival, name in names.items()}
         return found | {"how": "not learned from, but the mixture was chosen by them", "rivals": rivals}
 
     def _cross_validated(self) -> dict[str, Any] | None:
         """The whole procedure again without each part of the labels, measured there."""
-        tests = parts(self.data.y, self.labelled, min(ESTIMATE_FOLDS, self.labelled.numel() // 2), self.seed + 1)
-        done: list[tuple[Tensor, Tensor, list[Rival]]] = []
+        tests = fold_parts(self.data.y, self.labelled, min(ESTIMATE_FOLDS, self.labelled.numel() // 2), self.seed + 1)
+        done: list[tuple[Tensor, Tensor, list[Reference]]] = []
         for number, test in enumerate(tests):
             kept = self.labelled[~torch.isin(self.labelled, test)]
             if self.clock.stopped.is_set() or (done and self.clock.over()):  # one part is measured in any case
@@ -233,7 +233,7 @@ class Fit:
         self._decide(f"The estimate is a cross-validation of the whole procedure in {len(tests)} parts.")
         y = torch.cat([self.data.y[test] for test, _, _ in done])
         rivals = [
-            Rival(each.name, torch.cat([others[i].answer for _, _, others in done]))
+            Reference(each.name, torch.cat([others[i].answer for _, _, others in done]))
             for i, each in enumerate(done[0][2])
         ]
         how = f"never used for choosing: cross-validation of the whole procedure, {len(done)} of {len(tests)} parts"
@@ -279,7 +279,7 @@ def _chosen(tuned: Tuned) -> list[Candidate]:
     return [tuned.candidates[name] for name in {*tuned.weights, tuned.partner}]
 
 
-def explained(tuned: Tuned, traits: Traits, checked: str = "") -> Iterator[str]:
+def explain_fit(tuned: Tuned, traits: Traits, checked: str = "") -> Iterator[str]:
     """Whether the graph helps, what the mixture is, whether it is enhanced, how it was calibrated.
 
     Args:

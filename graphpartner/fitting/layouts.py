@@ -15,11 +15,11 @@ from graphpartner.kernels.hop_features import HopFeatures
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.label_propagation import LabelPropagation
 from graphpartner.model.propagation import Propagation
-from graphpartner.training.prepared import SPARSE_BELOW, Problem, features
+from graphpartner.training.prepared import SPARSE_BELOW, PreparedGraph, feature_matrix
 from graphpartner.training.settings import Settings
 
 
-class Prepared:
+class CandidateGraphs:
     """A graph on a device.
 
     Features get a last column of ones, so that the model, which has no bias, can learn one.
@@ -42,7 +42,7 @@ class Prepared:
         """How many nodes the graph has."""
         return int(self.data.num_nodes)
 
-    def problem(self, candidate: Candidate) -> Problem:
+    def problem(self, candidate: Candidate) -> PreparedGraph:
         """What the runs of a candidate share."""
         settings = candidate.settings
         neighbors = None
@@ -50,7 +50,7 @@ class Prepared:
             neighbors = self._once("neighbors", self._neighbors)
         key = ("steps", settings.num_steps, *_matrix(settings))
         propagate = self._once(key, lambda: Propagation(self._matrix(settings), settings.num_steps, plan="steps"))
-        return Problem(self.features(candidate), propagate, neighbors, self.num_nodes, self.num_classes)
+        return PreparedGraph(self.features(candidate), propagate, neighbors, self.num_nodes, self.num_classes)
 
     @property
     def spread(self) -> LabelPropagation:
@@ -75,7 +75,7 @@ class Prepared:
         if links:
             parts.append(self._adjacency[:, : self.num_links])
         joined = sparse.csr_array(sparse.hstack(parts, format="csr"))
-        return features(to_torch(joined), "raw", self.device)
+        return feature_matrix(to_torch(joined), "raw", self.device)
 
     @property
     def _adjacency(self) -> sparse.csr_array:

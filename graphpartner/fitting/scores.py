@@ -72,7 +72,7 @@ def calibration_error(confidence: Tensor, right: Tensor, bins: int = BINS) -> fl
     return float(gap.abs().sum() / max(1, right.numel()))
 
 
-def judge(probabilities: Tensor, y: Tensor, names: list[str]) -> Scores:
+def score_answers(probabilities: Tensor, y: Tensor, names: list[str]) -> Scores:
     """All scores of these answers [m, C] to the classes y [m]."""
     guess = probabilities.argmax(1)
     right = int((guess == y).sum())

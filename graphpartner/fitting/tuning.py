@@ -14,13 +14,13 @@ from torch import Tensor
 from graphpartner.fitting.candidate_runs import Job, Outcome, Trainer
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
-from graphpartner.fitting.ensemble import FEW, cooling, merit, mixture
+from graphpartner.fitting.ensemble import ENOUGH_FOR_GREEDY, ensemble_temperature_ratio, ensemble_weights, merit
 from graphpartner.fitting.folds import Fold
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.scores import accuracy
-from graphpartner.model.calibration import class_shift, temperature, tempered
+from graphpartner.model.calibration import class_shift, temperature_scaling, with_temperature
 from graphpartner.model.label_propagation import ALPHAS
-from graphpartner.system.parallel import side_by_side
+from graphpartner.system.parallel import run_on_cores
 
 
 @dataclass
@@ -69,9 +69,9 @@ class Tuned:
 
 
 ENOUGH = 150  # judging nodes that a first look needs
-SURE = 1000  # judging nodes after which a second look would say the same
+ENOUGH_FOLD_LABELS = 1000  # judging nodes after which a second look would say the same
 TOO_FEW = 30  # judging nodes that cannot tell candidates apart
-CLOSE = 0.02  # of merit, that a candidate may be behind the best and still be worth its time
+MERIT_TOLERANCE = 0.02  # of merit, that a candidate may be behind the best and still be worth its time
 FINALISTS = 4
 SEEDS = 3  # runs a candidate and fold at most, where there is time
 UNSEEN = 30  # nodes that tell how much colder a mean of folds is
@@ -89,7 +89,12 @@ class Tuner:
     """
 
     def __init__(
-        self, prepared: Prepared, y: Tensor, folds: list[Fold], seed: int, tell: Callable[[], None] = lambda: None
+        self,
+        prepared: CandidateGraphs,
+        y: Tensor,
+        folds: list[Fold],
+        seed: int,
+        tell: Callable[[], None] = lambda: None,
     ) -> None:
         self.prepared, self.y, self.folds, self.seed = prepared, y, folds, seed
         self.trainer = Trainer(prepared, y, folds, tell)
@@ -108,7 +113,7 @@ class Tuner:
             self._train(_fold_by_fold(candidates[: FINALISTS + 1], everywhere), clock)
             return self.choose()
         first, second = affordable, []
-        if len(first) < len(self.folds) and self._judged(first).numel() < SURE:
+        if len(first) < len(self.folds) and self._judged(first).numel() < ENOUGH_FOLD_LABELS:
             second = [len(first)]
         self._looked = first, second
         self._train(product(candidates, first), looks)
@@ -197,7 +202,7 @@ class Tuner:
     def _propagated(self, folds: list[int]) -> tuple[float, Tensor]:
         """Label propagation on these folds, with the better α."""
         target = self._judged(folds)
-        side_by_side(lambda each: self._spread_from(*each), product(folds, ALPHAS))
+        run_on_cores(lambda each: self._spread_from(*each), product(folds, ALPHAS))
         answers = {alpha: torch.cat([self._spread_from(fold, alpha) for fold in folds]) for alpha in ALPHAS}
         alpha = max(answers, key=lambda each: merit(answers[each], target))
         return alpha, answers[alpha]
@@ -223,7 +228,7 @@ class Tuner:
                 of_fold = [run.partner_elsewhere if partner else run.elsewhere for run in runs if run.job.fold == fold]
                 mixed = mixed + share * torch.stack(of_fold).mean(0)
             said.append(mixed)
-        return cooling(torch.stack(said), heat) if said else None
+        return ensemble_temperature_ratio(torch.stack(said), heat) if said else None
 
     def choose(self) -> Tuned:
         """The mixture of what has been trained so far, judged on the folds that the best have done."""
@@ -234,11 +239,13 @@ class Tuner:
         merits = {each: merit(answer, target) for each, answer in answers.items()}
         alpha, propagated = self._propagated(folds)
         heard = self.prepared.data.edge_index.numel() > 0
-        if heard and target.numel() < FEW:  # by luck it would often be close, and it knows nothing of features
+        if (
+            heard and target.numel() < ENOUGH_FOR_GREEDY
+        ):  # by luck it would often be close, and it knows nothing of features
             heard = merit(propagated, target) >= max(merits.values())
         good = _not_worse(merits, target)
         voices = [*(answers[each] for each in good), *([propagated] if heard else [])]
-        weights = mixture(voices, target)
+        weights = ensemble_weights(voices, target)
         mixed = _mixed(weights, voices)
         chosen = {each.name: weight for each, weight in zip(good, weights, strict=False) if weight > 0}
         partners = {each: self._answer(runs, folds, partner=True) for each, runs in done.items() if each.cold}
@@ -246,7 +253,7 @@ class Tuner:
         plain = [each for each in answers if each.alone]
         best_plain = max(plain, key=merits.__getitem__)
         best_network = max([each for each in plain if not each.linear] or [best_plain], key=merits.__getitem__)
-        heat, partner_heat = temperature(mixed, target), temperature(partners[partner], target)
+        heat, partner_heat = temperature_scaling(mixed, target), temperature_scaling(partners[partner], target)
         spread = (alpha, weights[-1] if heard else 0.0)
         parts = [(done[each], chosen[each.name]) for each in answers if each.name in chosen]
         cold = self._cooling(parts, spread, heat) or 1.0
@@ -256,7 +263,7 @@ class Tuner:
             weights=chosen,
             spread=spread,
             temperature=heat * cold,
-            shift=class_shift(tempered(mixed, heat), target),
+            shift=class_shift(with_temperature(mixed, heat), target),
             cooling=cold,
             partner=partner.name,
             partner_runs=done[partner],
@@ -269,7 +276,7 @@ class Tuner:
                 "label propagation": accuracy(propagated, target),
             },
             judges=self._judges(folds),
-            answer=tempered(mixed, heat),
+            answer=with_temperature(mixed, heat),
             candidates={each.name: each for each in self._by_candidate([])},
             plain_runs=done[best_network],
         )
@@ -289,13 +296,13 @@ class Tuner:
             if weight:
                 answers.append(torch.cat([self._spread_from(fold, alpha) for fold in folds]))
             mixed, target = _mixed([*tuned.weights.values(), weight], answers), self._judged(folds)
-            heat = temperature(mixed, target)
+            heat = temperature_scaling(mixed, target)
             parts = [(runs[name], share) for name, share in tuned.weights.items()]
-            kept.shift = class_shift(tempered(mixed, heat), target)
+            kept.shift = class_shift(with_temperature(mixed, heat), target)
             kept.temperature = heat * (self._cooling(parts, tuned.spread, heat) or tuned.cooling)
         if alone := runs.get(tuned.partner):
             folds = self._done_by([alone])
-            heat = temperature(self._answer(alone, folds, partner=True), self._judged(folds))
+            heat = temperature_scaling(self._answer(alone, folds, partner=True), self._judged(folds))
             kept.partner_runs = alone
             kept.partner_temperature = heat * (
                 self._cooling([(alone, 1.0)], (alpha, 0.0), heat, partner=True) or tuned.partner_cooling
@@ -320,7 +327,7 @@ class Tuner:
         Otherwise the best would lose its say because a quicker one has done one fold more. Where few nodes judge, it
         is not known which is the best: then so many of the best as may be finalists.
         """
-        good = self._close()[: FINALISTS if self._judged(self._looked[0]).numel() < FEW else 1]
+        good = self._close()[: FINALISTS if self._judged(self._looked[0]).numel() < ENOUGH_FOR_GREEDY else 1]
         for company in range(len(good), -1, -1):
             for count in range(len(self.folds), 0, -1):
                 done = self._by_candidate(list(range(count)))
@@ -331,7 +338,7 @@ class Tuner:
 
 def _not_worse(merits: dict[Candidate, float], target: Tensor) -> list[Candidate]:
     """Those that are behind the best by no more than is worth a try, or than chance on so many judging nodes."""
-    least = max(merits.values(), default=0.0) - max(CLOSE, max(1, target.numel()) ** -0.5)
+    least = max(merits.values(), default=0.0) - max(MERIT_TOLERANCE, max(1, target.numel()) ** -0.5)
     return [each for each, worth in merits.items() if worth >= least]
 
 

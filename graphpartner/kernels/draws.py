@@ -35,7 +35,7 @@ def keys(seeds: list[int], stream: str, epochs: int, layer: int = 0) -> Tensor:
     return torch.from_numpy(halves.astype(np.uint32).view(np.int32))
 
 
-def children(seed: int, count: int) -> list[int]:
+def child_seeds(seed: int, count: int) -> list[int]:
     """Seeds of further runs that belong to a run, such as its teachers: they follow from its own seed."""
     parent = _splitmix(np.array([seed & (2**64 - 1)], np.uint64))
     places: NDArray[np.uint64] = np.arange(count, dtype=np.uint64) + np.uint64(2**63)

@@ -102,25 +102,25 @@ class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, dropout: Dropout) -> Tensor:
         ctx.dropout = dropout
-        return drop(H, dropout)
+        return dropped(H, dropout)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return drop(gradient, ctx.dropout), None
+        return dropped(gradient, ctx.dropout), None
 
 
 class _DroppedProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, W: Tensor, X: SparseMatrix | Tensor, dropout: Dropout) -> Tensor:
         ctx.X, ctx.dropout = X, dropout
-        return product(X, W, dropout)
+        return dropped_product(X, W, dropout)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return gradient_by_weight(ctx.X, gradient, ctx.dropout), None, None
+        return dropped_product_gradient(ctx.X, gradient, ctx.dropout), None, None
 
 
-def drop(H: Tensor, dropout: Dropout) -> Tensor:
+def dropped(H: Tensor, dropout: Dropout) -> Tensor:
     """H [R, n, h] with dropped entries at zero and the others scaled."""
     if (loops := KERNELS.on(H.device)) is not None:
         return loops.drop(H, *dropout.draws)
@@ -128,7 +128,7 @@ def drop(H: Tensor, dropout: Dropout) -> Tensor:
     return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
 
 
-def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
+def dropped_product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
     """X̃ W for W [R, d, h]: [R, n, h]."""
     if isinstance(X, SparseMatrix) and (loops := KERNELS.on(W.device)) is not None:
         return loops.dropped_product(X.csr, W, *dropout.draws)
@@ -138,7 +138,7 @@ def product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
     return out.transpose(0, 1)
 
 
-def gradient_by_weight(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
+def dropped_product_gradient(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
     """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
     if isinstance(X, SparseMatrix) and (loops := KERNELS.on(G.device)) is not None:
         return loops.dropped_gradient(X.transpose, G, *dropout.draws)
@@ -149,8 +149,8 @@ def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose
     """X̃ of one replica, or its transpose."""
     columns, own = X.shape[1], dropout.of(replica)
     if isinstance(X, Tensor):
-        dropped = drop(X[None], own)[0]
-        return dropped.T if transpose else dropped
+        dense = dropped(X[None], own)[0]
+        return dense.T if transpose else dense
     csr = X.transpose if transpose else X.csr
     row = torch.repeat_interleave(torch.arange(csr.shape[0], device=csr.device), csr.crow_indices().diff())
     counter = csr.col_indices() * columns + row if transpose else row * columns + csr.col_indices()

@@ -18,7 +18,7 @@ def _numba() -> Any:
 KERNELS = Kernels(cpu=_numba)
 
 
-def mix(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
+def mixed(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
     """β P + (1 − β) Ã_attr, every row of Ã_attr divided by its sum; a row that sums to zero stays as it is.
 
     A_attr may have a hundred times the entries of P.

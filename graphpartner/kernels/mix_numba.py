@@ -13,7 +13,7 @@ CHUNK = 64  # rows that a thread takes at a time
 
 
 def mix(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
-    """See :func:`graphpartner.kernels.mix.mix`."""
+    """See :func:`graphpartner.kernels.mix.mixed`."""
     crow1, col1, val1 = (
         part.numpy() for part in (attribute.crow_indices(), attribute.col_indices(), attribute.values())
     )

@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-FEW = 16
+NARROW_BELOW = 16
 
 
-def times(H: Tensor, weight: Tensor) -> Tensor:
+def matmul_narrow(H: Tensor, weight: Tensor) -> Tensor:
     """H W for H [..., n, h] and W [..., h, C], with any number of replicas."""
-    if H.device.type != "cpu" or weight.shape[-1] >= FEW:
+    if H.device.type != "cpu" or weight.shape[-1] >= NARROW_BELOW:
         return H @ weight
     return _Thin.apply(H, weight)
 
@@ -27,7 +27,7 @@ class _Thin(torch.autograd.Function):
         H, weight = _without_batch_of_one(H), _without_batch_of_one(weight)
         ctx.save_for_backward(H, weight)
         columns = weight.shape[-1]
-        product = H @ F.pad(weight, (0, FEW - columns))
+        product = H @ F.pad(weight, (0, NARROW_BELOW - columns))
         return product[..., :columns].contiguous().view(*ctx.shapes[0][:-1], columns)
 
     @staticmethod

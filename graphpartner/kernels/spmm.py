@@ -64,7 +64,7 @@ class SparseMatrix:
     """
 
     def __init__(self, matrix: Tensor, order: Tensor | None = None) -> None:
-        self.csr = _short(matrix)
+        self.csr = with_int32_indices(matrix)
         self.order = order
 
     @property
@@ -115,7 +115,7 @@ class SparseMatrix:
         return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, nnz={self.nnz})"
 
 
-def _short(matrix: Tensor) -> Tensor:
+def with_int32_indices(matrix: Tensor) -> Tensor:
     """The same matrix with 32-bit indices where they suffice: half the traffic, and no conversion inside MKL."""
     if matrix.col_indices().dtype == torch.int32 or max(*matrix.shape, matrix.values().numel()) >= 2**31:
         return matrix

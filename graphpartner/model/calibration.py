@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphpartner.system.parallel import one_core
+from graphpartner.system.parallel import single_core
 
-ROUNDS = 50  # of expectation and maximisation
+EM_ROUNDS = 50  # of expectation and maximisation
 
 
 def class_prior(logits: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def class_prior(logits: Tensor) -> Tensor:
     """
     likelihood = logits.softmax(-1)
     prior = likelihood.new_full((*logits.shape[:-2], 1, logits.shape[-1]), 1 / logits.shape[-1])
-    for _ in range(ROUNDS):
+    for _ in range(EM_ROUNDS):
         weighted = likelihood * prior
         prior = (weighted / weighted.sum(-1, keepdim=True)).mean(-2, keepdim=True)
     return prior
@@ -45,31 +45,31 @@ def with_class_prior(logits: Tensor, temperature: Tensor) -> tuple[Tensor, Tenso
 
 TINY = 1e-9
 COLDEST, HOTTEST = 0.2, 5.0
-DOUBT, RESERVE = 3.0, 10.0
+T_PRIOR, SHIFT_L2 = 3.0, 10.0
 NEWTON_STEPS = 8
 
 
-def tempered(probabilities: Tensor, temperature: float, shift: Tensor | float = 0.0) -> Tensor:
+def with_temperature(probabilities: Tensor, temperature: float, shift: Tensor | float = 0.0) -> Tensor:
     """p^(1/T) · e^b, with rows that sum to 1: softer for T > 1, sharper below; b [C] favours classes."""
     return ((probabilities.clamp(min=TINY)).log() / temperature + shift).softmax(-1)
 
 
-def surprise(probabilities: Tensor, y: Tensor) -> float:
+def nll_of_probabilities(probabilities: Tensor, y: Tensor) -> float:
     """Mean −log p of the true class."""
     return float(-probabilities.clamp(min=TINY)[torch.arange(y.numel()), y].log().mean())
 
 
-@one_core()
-def temperature(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
-    """The T with the least surprise; few nodes pull it towards 1, as if ``DOUBT`` more had said so."""
+@single_core()
+def temperature_scaling(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
+    """The T with the least surprise; few nodes pull it towards 1, as if ``T_PRIOR`` more had said so."""
     m = y.numel()
-    return _least(
-        lambda T: m * surprise(tempered(probabilities, T), y) + DOUBT * float(np.log(T)) ** 2,
+    return _cheapest(
+        lambda T: m * nll_of_probabilities(with_temperature(probabilities, T), y) + T_PRIOR * float(np.log(T)) ** 2,
         np.geomspace(COLDEST, HOTTEST, values).tolist(),
     )
 
 
-def _least(cost: Callable[[float], float], grid: list[float]) -> float:
+def _cheapest(cost: Callable[[float], float], grid: list[float]) -> float:
     """The value of an ascending grid that costs least, of costs that first fall, then rise: by halving.
 
     −log p does: it is convex in 1/T. That the pull towards T = 1 changes nothing about it is tested.
@@ -90,7 +90,7 @@ def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:
     .. math::
         \min_b \; \sum_i - \log \mathrm{softmax}(\log p_i + b)_{y_i} + r \, \|b\|^2
 
-    by Newton's method, with r = ``RESERVE``, so that few nodes hardly shift anything.
+    by Newton's method, with r = ``SHIFT_L2``, so that few nodes hardly shift anything.
     """
     logits = probabilities.double().clamp(min=TINY).log()
     count = logits.shape[1]
@@ -98,7 +98,7 @@ def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:
     shift = torch.zeros(count, dtype=torch.float64)
     for _ in range(NEWTON_STEPS):
         p = (logits + shift).softmax(-1)
-        gradient = p.sum(0) - wanted + 2 * RESERVE * shift
-        hessian = torch.diag(p.sum(0) + 2 * RESERVE) - p.T @ p
+        gradient = p.sum(0) - wanted + 2 * SHIFT_L2 * shift
+        hessian = torch.diag(p.sum(0) + 2 * SHIFT_L2) - p.T @ p
         shift = shift - torch.linalg.solve(hessian, gradient)
     return shift.float()

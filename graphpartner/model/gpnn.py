@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from graphpartner.graph.adjacency import normalized_adjacency, row_normalized, with_values
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.propagation import Propagation
 from graphpartner.system.errors import InputError
@@ -64,13 +64,13 @@ def forward(
     """
     hidden = torch.relu(drop_input(X) @ weight1)  # Eq. 10
     initial = drop_hidden(hidden)
-    mlp_logits = times(initial if drop_partner is None else drop_partner(hidden), weight2)  # Eq. 11
+    mlp_logits = matmul_narrow(initial if drop_partner is None else drop_partner(hidden), weight2)  # Eq. 11
     if smooth:
         smoothed = propagate(initial)  # Eq. 12
-        gcn_logits = times(smoothed, weight2)  # Eq. 13
+        gcn_logits = matmul_narrow(smoothed, weight2)  # Eq. 13
     else:
         smoothed = initial
-        gcn_logits = propagate(mlp_logits if drop_partner is None else times(initial, weight2))
+        gcn_logits = propagate(mlp_logits if drop_partner is None else matmul_narrow(initial, weight2))
     logits = torch.lerp(gcn_logits, partner_rows(mlp_logits), alpha)  # Eq. 14
     return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
 

@@ -14,7 +14,7 @@ TINY = 1e-12
 RESERVE = 0.2  # by the likelihood of held-out labels on the six graphs, edges alone: half or twice as much does as well
 
 
-def majority(y: Tensor, train: Tensor, num_classes: int) -> Tensor:
+def majority_class(y: Tensor, train: Tensor, num_classes: int) -> Tensor:
     """The share of every class among the training nodes, [C]."""
     return torch.bincount(y[train], minlength=num_classes).float() / max(1, train.numel())
 
@@ -63,7 +63,7 @@ class LabelPropagation:
         reached = reached[reached > TINY]
         share = train.numel() / max(1, y.numel())
         reserve = RESERVE * share * float(reached.log().mean().exp()) if reached.numel() else 1.0
-        answer = (spread + reserve * majority(y, train, num_classes)) / (total + reserve)
+        answer = (spread + reserve * majority_class(y, train, num_classes)) / (total + reserve)
         answer[train] = known[train]
         return answer
 

@@ -31,10 +31,10 @@ def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor 
         target: their classes, of the same shape.
         weight: of the same shape, summing to 1 over m; equal weights if not given.
     """
-    return mean_surprise(rows_of(logits, index), target, weight)
+    return nll(rows_of(logits, index), target, weight)
 
 
-def mean_surprise(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+def nll(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
     """The same of logits [..., m, C] that are those of the labelled nodes already."""
     target = target.expand(logits.shape[:-1])
     surprise = -logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
@@ -185,7 +185,7 @@ def objective(
     return Objective(ce + lambda_rt * rt + lambda_cs * cs, ce, rt, cs)
 
 
-RAMP = 100  # epochs in which the weight of the agreement loss grows to its full size
+RAMP_EPOCHS = 100  # epochs in which the weight of the agreement loss grows to its full size
 
 
 def agreement_loss(views: list[Tensor], sharpening: float | Tensor) -> Tensor:
@@ -214,6 +214,6 @@ def distillation_loss(logits: Tensor, teacher: Tensor) -> Tensor:
     return -(teacher * logits.log_softmax(-1)).sum(-1).mean(-1)
 
 
-def ramp(epoch: Tensor) -> Tensor:
+def ramp_up(epoch: Tensor) -> Tensor:
     """The share of its full weight that the agreement loss has in this epoch."""
-    return ((epoch + 1) / RAMP).clamp(max=1.0)
+    return ((epoch + 1) / RAMP_EPOCHS).clamp(max=1.0)

@@ -109,7 +109,7 @@ class Propagation:
     def steps_matrix(self) -> SparseMatrix:
         """A_en for the plan ``"steps"``: on a CPU, if it is large, in an order that keeps neighbours close."""
         on_cpu = self.matrix.csr.device.type == "cpu"
-        return in_close_order(self.matrix) if on_cpu and self.matrix.shape[0] >= PAYS_FROM else self.matrix
+        return reordered(self.matrix) if on_cpu and self.matrix.shape[0] >= REORDER_FROM else self.matrix
 
     @cached_property
     def power(self) -> Tensor:
@@ -135,7 +135,7 @@ class Propagation:
         return f"{type(self).__name__}(n={self.matrix.shape[0]}, num_steps={self.num_steps}, plan={self.plan.name!r})"
 
 
-def onto(propagate: Callable[[Tensor], Tensor], index: Tensor) -> Callable[[Tensor], Tensor]:
+def propagate_rows(propagate: Callable[[Tensor], Tensor], index: Tensor) -> Callable[[Tensor], Tensor]:
     """The operator H ↦ (A_en^l H)[index] for H [R, n, c] and an index [m], or [R, m].
 
     Only these rows of a dense power are multiplied, where they take no more memory than all of it.
@@ -192,7 +192,7 @@ def choose_plan(matrix: SparseMatrix, num_steps: int, columns: int) -> Plan:
     return Plan("steps", f"{num_steps} sparse products cost {sparse / dense:.2f} of one dense one")
 
 
-def to_depths(propagate: Propagation, depths: Sequence[int]) -> Callable[[Tensor], Tensor]:
+def propagate_to_depths(propagate: Propagation, depths: Sequence[int]) -> Callable[[Tensor], Tensor]:
     """The operator H ↦ (A_en^{l_r} H_r)_r for H [R, n, c] and l = ``depths``, differentiable in H.
 
     All replicas travel together in one wide product a step, and who has arrived leaves, so the cost is that of Σ_r l_r
@@ -200,10 +200,10 @@ def to_depths(propagate: Propagation, depths: Sequence[int]) -> Callable[[Tensor
     """
     if set(depths) == {propagate.num_steps}:
         return propagate
-    return lambda H: _travel(propagate, H, depths)
+    return lambda H: _advance(propagate, H, depths)
 
 
-def _travel(propagate: Propagation, H: Tensor, depths: Sequence[int]) -> Tensor:
+def _advance(propagate: Propagation, H: Tensor, depths: Sequence[int]) -> Tensor:
     arrived: dict[int, Tensor] = {}
     travelling, walked = list(range(len(depths))), 0
     for depth in sorted(set(depths)):
@@ -223,10 +223,10 @@ def _side_by_side(replicas: list[Tensor]) -> Tensor:
 
 
 # Below this many nodes 64 columns of H stay in the cache in any order.
-PAYS_FROM = 8_000
+REORDER_FROM = 8_000
 
 
-def in_close_order(matrix: SparseMatrix) -> SparseMatrix:
+def reordered(matrix: SparseMatrix) -> SparseMatrix:
     """The same square matrix with rows and columns in reverse Cuthill–McKee order of its pattern.
 
     Products take and give rows as before: the order is kept inside.

@@ -41,7 +41,7 @@ def machine_name(device: str) -> str:
     return f"{name}, {torch.get_num_threads()} threads"
 
 
-def machine() -> dict[str, Any]:
+def machine_facts() -> dict[str, Any]:
     """What the numbers were measured on."""
     return {
         "cpu": _cpu_name(),
@@ -70,7 +70,7 @@ def free_memory(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
-def fits(matrix: Tensor, device: torch.device) -> bool:
+def fits_on(matrix: Tensor, device: torch.device) -> bool:
     """Whether a sparse matrix and its transpose leave half of a GPU's free memory for the rest."""
     if device.type == "cpu":
         return True

@@ -95,7 +95,7 @@ def memory_rise(work: Callable[[], object]) -> int:
     return int(peak[0])
 
 
-def readable(size: float) -> str:
+def format_bytes(size: float) -> str:
     """12,345,678 bytes as 12.3 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:

@@ -27,7 +27,7 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event | None = None) -> list[Result]:
+def run_on_cores(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event | None = None) -> list[Result]:
     """``work`` of every job, as many at a time as PyTorch may use threads; each on one of them.
 
     When one fails, or the caller is interrupted, ``stop`` is set, so that jobs that look at it need not be waited for.
@@ -35,7 +35,7 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
     jobs = list(jobs)
     cores = torch.get_num_threads()
     if cores == 1:
-        with one_core():  # compiled loops have threads of their own, and would use all cores there are
+        with single_core():  # compiled loops have threads of their own, and would use all cores there are
             return [work(job) for job in jobs]
     if len(jobs) == 1:
         return [work(job) for job in jobs]
@@ -51,7 +51,7 @@ def side_by_side(work: Callable[[Job], Result], jobs: Iterable[Job], stop: Event
 
 
 @contextmanager
-def one_core() -> Iterator[None]:
+def single_core() -> Iterator[None]:
     """For many small operations in a row: on two busy cores each would wait for the slower of its threads."""
     before = use_threads(1, 1)
     try:
@@ -63,7 +63,7 @@ def one_core() -> Iterator[None]:
 Outcome = TypeVar("Outcome")
 
 
-class Tally:
+class EpochCounter:
     """Adds up the progress of batches that run at the same time, and ends them where ``stop`` is set."""
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -80,16 +80,16 @@ class Tally:
             self.progress(self.done, self.total)
 
 
-def in_batches(
-    train_part: Callable[[slice], Outcome], replicas: int, batch_size: int, device: torch.device, tally: Tally
+def run_in_batches(
+    train_part: Callable[[slice], Outcome], replicas: int, batch_size: int, device: torch.device, tally: EpochCounter
 ) -> list[Outcome]:
     """All replicas, so many at a time: on a CPU one batch a core, on a GPU one batch after the other."""
     if device.type == "cpu":
-        return side_by_side(train_part, _parts(0, replicas, batch_size), tally.stop)
-    return halving(train_part, replicas, batch_size)
+        return run_on_cores(train_part, _parts(0, replicas, batch_size), tally.stop)
+    return run_halving(train_part, replicas, batch_size)
 
 
-def halving(train_part: Callable[[slice], Outcome], replicas: int, batch_size: int) -> list[Outcome]:
+def run_halving(train_part: Callable[[slice], Outcome], replicas: int, batch_size: int) -> list[Outcome]:
     """Batch after batch; when the device runs out of memory, go on with batches of half the size."""
     parts: list[Outcome] = []
     done = 0
@@ -110,7 +110,7 @@ def _parts(start: int, stop: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
-def like_batches(replicas: int, fitting: int) -> int:
+def even_batch_size(replicas: int, fitting: int) -> int:
     """The size of batches of like size, where so many replicas fit at a time."""
     batches = -(-replicas // max(1, fitting))
     return -(-replicas // batches)
@@ -135,7 +135,7 @@ def even_ranges(total: int) -> list[Range]:
     return ranges(total, max(1, -(-total // (4 * num_threads()))))
 
 
-def in_order(task: Callable[[int, int], Part], parts: Iterable[Range]) -> Iterator[Part]:
+def map_ranges(task: Callable[[int, int], Part], parts: Iterable[Range]) -> Iterator[Part]:
     """The results of ``task(start, stop)`` in the order of the ranges, a few of them under way at a time.
 
     Results that nobody has taken yet are never more than twice the number of threads, so memory stays bounded.

@@ -21,7 +21,7 @@ FEW_CATEGORIES = 50
 
 
 @dataclass(frozen=True)
-class _Draft:
+class ColumnProfile:
     """What is known of a column after one look at it.
 
     ``bag`` says that it may belong to a bag of words: not negative, mostly zero; ``largest`` is its largest
@@ -37,7 +37,7 @@ class _Draft:
 
 def fit_encoder(table: Table, columns: Sequence[str], problems: Problems, notes: list[str]) -> FeatureEncoder:
     """Fit a code for each column; an encoder without columns if nothing can be learned from any."""
-    drafts = {name: _draft(table, name, problems) for name in columns}
+    drafts = {name: _profile(table, name, problems) for name in columns}
     bag = _bag(drafts)
     n, codes, nonzero = len(table), [], 0
     for name, draft in drafts.items():
@@ -53,7 +53,7 @@ def fit_encoder(table: Table, columns: Sequence[str], problems: Problems, notes:
     return FeatureEncoder(tuple(codes)).with_layout_for(n, nonzero)
 
 
-def _bag(drafts: dict[str, _Draft]) -> set[str]:
+def _bag(drafts: dict[str, ColumnProfile]) -> set[str]:
     """The columns of a bag of words, if there are enough: the mostly-zero ones, and frequent words of the same size."""
     bag = {name for name, draft in drafts.items() if draft.bag}
     if len(bag) < BAG_COLUMNS:
@@ -62,11 +62,11 @@ def _bag(drafts: dict[str, _Draft]) -> set[str]:
     return bag | {name for name, draft in drafts.items() if 2 * len(bag) >= len(drafts) and draft.largest <= largest}
 
 
-def _draft(table: Table, name: str, problems: Problems) -> _Draft:
+def _profile(table: Table, name: str, problems: Problems) -> ColumnProfile:
     """One look at a column."""
     column = table.frame[name]
     if str(column.dtype) == "category":  # the user has said what it is
-        return _Draft(None, why_not="empty") if column.isna().all() else _category(name, as_text(column))
+        return ColumnProfile(None, why_not="empty") if column.isna().all() else _category(name, as_text(column))
     numbers = as_numbers(column)
     if numbers is None:
         return _words(name, as_text(column))
@@ -75,51 +75,51 @@ def _draft(table: Table, name: str, problems: Problems) -> _Draft:
     gap = np.isnan(values)
     known = values[~gap] if gap.any() else values
     if not known.size:
-        return _Draft(None, why_not="empty")
+        return ColumnProfile(None, why_not="empty")
     gaps = known.size < values.size
     low, high = float(known.min()), float(known.max())
     if low == high and not gaps:
-        return _Draft(None, why_not="always the same")
+        return ColumnProfile(None, why_not="always the same")
     nonzero = int(np.count_nonzero(known))
     mean = float(known.mean())
     binary = low >= 0 and high <= 1 and bool(((known == 0) | (known == 1)).all())
     if binary:
         sparse = not gaps and 2 * nonzero <= values.size
         code = ColumnCode(name, "kept", mean=mean, gaps=gaps, comma=comma)
-        return _Draft(code, nonzero + int(gap.sum()), sparse, np.inf if gaps else high)
+        return ColumnProfile(code, nonzero + int(gap.sum()), sparse, np.inf if gaps else high)
     code = ColumnCode(name, "number", mean=mean, scale=float(known.std()) or 1.0, gaps=gaps, comma=comma)
     sparse = not gaps and low >= 0 and high <= BAG_LARGEST and 2 * nonzero <= values.size
-    return _Draft(code, nonzero, sparse, np.inf if gaps or low < 0 else high)
+    return ColumnProfile(code, nonzero, sparse, np.inf if gaps or low < 0 else high)
 
 
-def _words(name: str, text: Any) -> _Draft:
+def _words(name: str, text: Any) -> ColumnProfile:
     """A column of words: text if most cells are sentences of their own, else categories, else nothing to learn from."""
     from pyarrow import compute
 
     said = len(text) - text.null_count
     if not said:
-        return _Draft(None, why_not="empty")
+        return ColumnProfile(None, why_not="empty")
     distinct = len(compute.unique(text.drop_null()))
     if distinct == 1 and said == len(text):
-        return _Draft(None, why_not="always the same")
+        return ColumnProfile(None, why_not="always the same")
     blanks = compute.mean(compute.count_substring_regex(text, pattern=r"\s+")).as_py()
     if 1 + blanks >= WORDS_IN_TEXT and (2 * distinct >= said or distinct > MOST_CATEGORIES):
         return _text(name, text)
     if distinct > FEW_CATEGORIES and distinct > 0.9 * said:
-        return _Draft(None, why_not="another word in nearly every row, like an id")
+        return ColumnProfile(None, why_not="another word in nearly every row, like an id")
     return _category(name, text)
 
 
-def _category(name: str, text: Any) -> _Draft:
+def _category(name: str, text: Any) -> ColumnProfile:
     """One-hot, of the most frequent categories where there are very many."""
     from pyarrow import compute
 
     counts = {item["values"]: item["counts"] for item in compute.value_counts(text.drop_null()).to_pylist()}
     words = sorted(sorted(counts), key=lambda word: -counts[word])[:MOST_CATEGORIES]
-    return _Draft(ColumnCode(name, "category", words=tuple(sorted(words))), sum(counts[word] for word in words))
+    return ColumnProfile(ColumnCode(name, "category", words=tuple(sorted(words))), sum(counts[word] for word in words))
 
 
-def _text(name: str, text: Any) -> _Draft:
+def _text(name: str, text: Any) -> ColumnProfile:
     """TF-IDF of the words that appear in most rows, 20,000 at most; a word in one row only tells nothing."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -128,13 +128,13 @@ def _text(name: str, text: Any) -> _Draft:
     try:
         seen = counter.fit_transform(documents)
     except ValueError:  # no words at all, or none twice
-        return _Draft(None, why_not="no words in it")
+        return ColumnProfile(None, why_not="no words in it")
     frequency = np.asarray(seen.sum(axis=0)).ravel()
     words = counter.get_feature_names_out()
     most = np.sort(np.argsort(-frequency, kind="stable")[:MOST_WORDS])
     idf = np.log((1 + len(documents)) / (1 + frequency[most])) + 1.0
     code = ColumnCode(name, "text", words=tuple(str(word) for word in words[most]), idf=idf)
-    return _Draft(code, int(frequency[most].sum()))
+    return ColumnProfile(code, int(frequency[most].sum()))
 
 
 def _note(table: str, codes: Sequence[ColumnCode], left_out: dict[str, str], notes: list[str]) -> None:

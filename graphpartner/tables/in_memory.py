@@ -18,7 +18,7 @@ from graphpartner.tables.table import Table, frame_table, read_table, row_number
 
 
 @dataclass
-class Given:
+class Sources:
     """What the user gave, as tables; edges whose ends are positions already have no table.
 
     Attributes:
@@ -38,7 +38,7 @@ class Given:
     known: dict[str, str]
 
 
-def gather(nodes: Any, edges: Any, reading: Reading, problems: Problems, notes: list[str]) -> Given:
+def collect_sources(nodes: Any, edges: Any, reading: Reading, problems: Problems, notes: list[str]) -> Sources:
     """Tables from whatever the user gave as nodes and edges."""
     if isinstance(nodes, Data):
         if edges is not None:
@@ -52,18 +52,18 @@ def gather(nodes: Any, edges: Any, reading: Reading, problems: Problems, notes: 
     else:
         table = read_table(nodes, "node", problems, reading)
     if edges is None:
-        return Given(table, None, None, None, "no edges", known)
+        return Sources(table, None, None, None, "no edges", known)
     if sparse.issparse(edges):
-        return Given(table, None, *_from_matrix(edges, None if table is None else len(table)), "the matrix", known)
+        return Sources(table, None, *_from_matrix(edges, None if table is None else len(table)), "the matrix", known)
     if not _is_networkx(edges):
         edge_table = read_table(edges, "edge", problems, reading)
-        return Given(table, edge_table, None, None, edge_table.name if edge_table else "", known)
+        return Sources(table, edge_table, None, None, edge_table.name if edge_table else "", known)
     if edges.is_directed():
         notes.append("the NetworkX graph: directed; its edges are read as undirected.")
     frame = _networkx_edges(edges)
     name = "the NetworkX graph's edges"
     known |= {column: column for column in frame.columns}
-    return Given(table, Table(name, frame, row_numbers(name)), None, None, name, known)
+    return Sources(table, Table(name, frame, row_numbers(name)), None, None, name, known)
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -118,7 +118,7 @@ def _from_matrix(matrix: Any, num_nodes: int | None) -> tuple[Ends, NDArray[np.f
     return (entries.col.astype(np.int64), entries.row.astype(np.int64)), weight
 
 
-def _from_data(data: Data) -> Given:
+def _from_data(data: Data) -> Sources:
     """Features as columns x[0], x[1], …; y as the label; three masks as a split."""
     import pandas as pd
 
@@ -149,4 +149,4 @@ def _from_data(data: Data) -> Given:
     weight = data.get("edge_weight")
     values = None if weight is None else weight.detach().cpu().numpy().astype(np.float64)
     name = "the PyTorch Geometric Data"
-    return Given(Table(name, frame, row_numbers(name)), None, (source, target), values, name, known)
+    return Sources(Table(name, frame, row_numbers(name)), None, (source, target), values, name, known)

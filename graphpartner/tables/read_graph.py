@@ -33,7 +33,7 @@ from graphpartner.tables.columns import (
 from graphpartner.tables.edges import Ends, as_edges, common_weight, edge_ends, edge_weights, merged
 from graphpartner.tables.encoding import FeatureEncoder
 from graphpartner.tables.ids import as_keys, node_ids, positions
-from graphpartner.tables.in_memory import Given, gather
+from graphpartner.tables.in_memory import Sources, collect_sources
 from graphpartner.tables.labels import read_labels, read_split
 from graphpartner.tables.problems import Problems, many
 from graphpartner.tables.reading import Reading
@@ -113,7 +113,7 @@ def read_graph(
     named = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
     text = {column for column in (*named.values(), *(like.columns.values() if like else ())) if column is not None}
     reading = Reading((nodes, edges), sep, text, progress)
-    given = gather(nodes, edges, reading, problems, notes)
+    given = collect_sources(nodes, edges, reading, problems, notes)
     problems.stop_if_any()
     table = given.nodes
     if table is None:
@@ -185,7 +185,7 @@ def read_graph(
 
 
 def _columns(
-    given: Given, table: Table, named: dict[str, str | None], problems: Problems, notes: list[str]
+    given: Sources, table: Table, named: dict[str, str | None], problems: Problems, notes: list[str]
 ) -> dict[str, str | None]:
     """Which column is what."""
     columns: dict[str, str | None] = dict.fromkeys(named)
@@ -208,7 +208,7 @@ def _columns(
 
 
 def _ends(
-    given: Given,
+    given: Sources,
     columns: dict[str, str | None],
     keys: Any,
     rows: NDArray[np.int64],

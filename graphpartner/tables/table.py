@@ -122,7 +122,7 @@ def _checked(table: Table, problems: Problems) -> Table | None:
         problems.add(f"{table.name} has a header but no rows; give a table with at least one row.")
         return None
     lists = [column for column in columns if _is_list(table.frame[column])]
-    return _spread(table, lists, problems) if lists else table
+    return _explode(table, lists, problems) if lists else table
 
 
 def _is_list(column: Any) -> bool:
@@ -132,7 +132,7 @@ def _is_list(column: Any) -> bool:
     return first is not None and isinstance(column[first], list | tuple | np.ndarray)
 
 
-def _spread(table: Table, lists: Sequence[str], problems: Problems) -> Table | None:
+def _explode(table: Table, lists: Sequence[str], problems: Problems) -> Table | None:
     """Every column of lists as one column a place, named column[0], column[1], … ; a missing list is missing cells."""
     import pandas as pd
 

@@ -10,9 +10,9 @@ from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.kernels.row_products import rows_of
 from graphpartner.model.gpnn import Drop, Output, forward
-from graphpartner.model.losses import Objective, agreement_loss, distillation_loss, mean_surprise, objective, ramp
-from graphpartner.model.propagation import onto, to_depths
-from graphpartner.training.prepared import Labelled, Problem
+from graphpartner.model.losses import Objective, agreement_loss, distillation_loss, nll, objective, ramp_up
+from graphpartner.model.propagation import propagate_rows, propagate_to_depths
+from graphpartner.training.prepared import Labelled, PreparedGraph
 from graphpartner.training.settings import PER_REPLICA, Settings
 
 LOSSES = ("loss", "cross_entropy", "rectification", "consistency", "agreement", "distillation")
@@ -68,7 +68,7 @@ class Batch:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: PreparedGraph,
         settings: list[Settings],
         seeds: list[int],
         train: Labelled,
@@ -108,8 +108,8 @@ class Batch:
 
     def _go_to(self, depths: list[int]) -> None:
         """Let each replica propagate so many steps."""
-        self.depths, self.propagate = depths, to_depths(self.problem.propagate, depths)
-        self.propagate_to_val = onto(self.propagate, self.replicas.val.index)
+        self.depths, self.propagate = depths, propagate_to_depths(self.problem.propagate, depths)
+        self.propagate_to_val = propagate_rows(self.propagate, self.replicas.val.index)
 
     @property
     def without_contrast(self) -> Tensor | None:
@@ -145,7 +145,7 @@ class Batch:
         of = self.replicas.settings
         if views[1:]:
             agreement = agreement_loss([view.logits for view in views], of["sharpening"][:, None, None])
-            total = total + of["lambda_views"] * ramp(self.epoch) * agreement
+            total = total + of["lambda_views"] * ramp_up(self.epoch) * agreement
         if self.replicas.teacher is not None:
             taught = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
             distillation = torch.stack(taught).mean(0)
@@ -221,4 +221,4 @@ def loss_and_accuracy(logits: Tensor, nodes: Labelled) -> tuple[Tensor, Tensor]:
     """Of logits [R, m, C] of these nodes: Eq. 15, and the share whose class has the largest one, [R] each."""
     right = (logits.argmax(-1) == nodes.target).float()
     accuracy = right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
-    return mean_surprise(logits, nodes.target, nodes.weight), accuracy
+    return nll(logits, nodes.target, nodes.weight), accuracy

@@ -15,7 +15,7 @@ from torch import Tensor
 WARM_UP = 3  # runs before the capture, in which kernels are compiled and memory is found
 
 
-class Program:
+class CapturedStep:
     """``work``, a function without arguments that reads and writes tensors that stay where they are.
 
     On a CPU a call is a call. On a GPU the first calls run as they are, on a stream of their own; the next one is
@@ -83,7 +83,7 @@ CHECK_EVERY = 10  # epochs between two looks at who has stopped, where looking m
 COMPACT_BELOW = 0.5  # frozen replicas are cut away when less than this share is still training
 
 
-def repeat(
+def run_epochs(
     work: Callable[[], None],
     stopping: EarlyStopping,
     epochs: int,
@@ -104,7 +104,7 @@ def repeat(
         until: asked now and then; end when it is true.
     """
     device, replicas = stopping.loss.device, stopping.loss.numel()
-    program, told = Program(work, device), 0
+    program, told = CapturedStep(work, device), 0
     for epoch in range(epochs):
         before(epoch)
         program()
@@ -117,7 +117,7 @@ def repeat(
             break
         if learning.numel() < COMPACT_BELOW * stopping.loss.numel():
             go_on_with(learning)
-            program = Program(work, device)
+            program = CapturedStep(work, device)
     advance(replicas * (epochs - told))
 
 
@@ -189,7 +189,9 @@ class Learner(Protocol):
         """Go on with these replicas alone."""
 
 
-def run(batch: Learner, advance: Callable[[int], None], until: Callable[[], bool] = lambda: False) -> Trained:
+def train_replicas(
+    batch: Learner, advance: Callable[[int], None], until: Callable[[], bool] = lambda: False
+) -> Trained:
     """Train one batch until every replica has stopped, or ``until`` is true; the best weights of each are kept."""
     epochs, replicas = batch.shared.epochs, batch.weights[0].shape[0]
     stopping = EarlyStopping(batch.weights, batch.shared.patience)
@@ -216,6 +218,6 @@ def run(batch: Learner, advance: Callable[[int], None], until: Callable[[], bool
         stopping.keep(training)
         here = here[training]
 
-    repeat(one_epoch, stopping, epochs, leave_behind, advance, until=until)
+    run_epochs(one_epoch, stopping, epochs, leave_behind, advance, until=until)
     trained.store(here, stopping)
     return trained

@@ -12,7 +12,7 @@ from graphpartner.graph.adjacency import csr, neighbor_mean, row_normalized
 from graphpartner.kernels.hop_features import HopFeatures
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.propagation import Propagation
-from graphpartner.system.device import fits
+from graphpartner.system.device import fits_on
 from graphpartner.system.errors import InputError
 from graphpartner.training.settings import Settings
 
@@ -40,7 +40,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PreparedGraph:
     """A graph, ready for training on a device."""
 
     X: SparseMatrix | Tensor | HopFeatures
@@ -50,7 +50,9 @@ class Problem:
     num_classes: int
 
 
-def alone(problem: Problem, train: Labelled, val: Labelled) -> tuple[Problem, Labelled, Labelled]:
+def restrict_to_labelled(
+    problem: PreparedGraph, train: Labelled, val: Labelled
+) -> tuple[PreparedGraph, Labelled, Labelled]:
     """The same for these nodes only, for a model that looks at no edge: no other row need be multiplied.
 
     Args:
@@ -66,33 +68,35 @@ def alone(problem: Problem, train: Labelled, val: Labelled) -> tuple[Problem, La
     same = csr(count, count[:-1], torch.ones(nodes.numel(), device=nodes.device), (nodes.numel(), nodes.numel()))
     first = train.index.numel()
     return (
-        Problem(X, Propagation(same, 0, plan="steps"), None, nodes.numel(), problem.num_classes),
+        PreparedGraph(X, Propagation(same, 0, plan="steps"), None, nodes.numel(), problem.num_classes),
         Labelled(place[:first], train.target, train.weight),
         Labelled(place[first:], val.target, val.weight),
     )
 
 
-def prepare(data: Data, settings: Settings, device: torch.device, replicas: int = 1) -> Problem:
+def prepare_graph(data: Data, settings: Settings, device: torch.device, replicas: int = 1) -> PreparedGraph:
     """Enhance the graph (Eqs. 7, 8) and lay out its matrices for so many replicas at a time. Knows no label."""
     n = data.num_nodes
     attribute = None
     if settings.beta < 1:
         attribute = attribute_graph(data.x, data.edge_index, settings.k, settings.threshold, device=device)
-    mixed_there = attribute is not None and fits(attribute, device)
+    mixed_there = attribute is not None and fits_on(attribute, device)
     edges = data.edge_index.to(device) if mixed_there else data.edge_index
     A_en = enhanced_adjacency(attribute, edges, n, settings.beta, data.get("edge_weight"))
     neighbors = None
     if settings.positives == "neighbors":
         neighbors = SparseMatrix(neighbor_mean(data.edge_index, n, data.get("edge_weight"))).to(device)
     columns = replicas * settings.hidden_channels
-    if fits(A_en, device):
+    if fits_on(A_en, device):
         propagate = Propagation(A_en.to(device), settings.num_steps, columns=columns)
     else:
         propagate = Propagation(A_en.cpu(), settings.num_steps, plan="blocks")
-    return Problem(features(data.x, settings.features, device), propagate, neighbors, n, count_classes(data))
+    return PreparedGraph(
+        feature_matrix(data.x, settings.features, device), propagate, neighbors, n, count_classes(data)
+    )
 
 
-def features(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tensor:
+def feature_matrix(x: Tensor, form: str, device: torch.device) -> SparseMatrix | Tensor:
     """X in the form the settings ask for, sparse where that is faster."""
     csr = x.to(device, torch.float32).to_sparse_csr()
     if form == "row":

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from graphpartner.model.calibration import with_class_prior
 from graphpartner.model.gpnn import GPNN, forward
-from graphpartner.model.propagation import to_depths
+from graphpartner.model.propagation import propagate_to_depths
 from graphpartner.system.files import write_atomically
 from graphpartner.training.batch import HISTORY
 from graphpartner.training.loop import Trained
-from graphpartner.training.prepared import Problem
+from graphpartner.training.prepared import PreparedGraph
 from graphpartner.training.settings import Settings
 
 
@@ -37,7 +37,7 @@ class Runs:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: PreparedGraph,
         settings: list[Settings],
         seeds: list[int],
         y: Tensor,
@@ -90,7 +90,7 @@ class Runs:
             part = slice(start, start + step)
             alpha = torch.tensor([each.alpha for each in self.settings[part]], device=self.weight1.device)
             weights = self.weight1[part], self.weight2[part]
-            propagate = to_depths(self.problem.propagate, [each.num_steps for each in self.settings[part]])
+            propagate = propagate_to_depths(self.problem.propagate, [each.num_steps for each in self.settings[part]])
             with torch.no_grad():
                 out = forward(self.problem.X, *weights, propagate, alpha[:, None, None], smooth=False)
             temperature = torch.tensor([each.prior_temperature for each in self.settings[part]])

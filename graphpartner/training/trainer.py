@@ -19,11 +19,11 @@ from graphpartner.graph.checks import check_graph
 from graphpartner.kernels import draws
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
-from graphpartner.system.parallel import Tally, in_batches, like_batches
+from graphpartner.system.parallel import EpochCounter, even_batch_size, run_in_batches
 from graphpartner.system.progress import Progress, silent
 from graphpartner.training.batch import Batch
-from graphpartner.training.loop import Trained, run
-from graphpartner.training.prepared import count_classes, labelled, prepare
+from graphpartner.training.loop import Trained, train_replicas
+from graphpartner.training.prepared import count_classes, labelled, prepare_graph
 from graphpartner.training.presets import Preset
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import PER_REPLICA, Settings
@@ -64,8 +64,8 @@ def train(
     teacher = None
     if lessons:
         share = lessons / (lessons + each[0].groups)
-        teacher = opinion_of_teachers(data, each, seeds, place, _part(progress, 0, share))
-        progress = _part(progress, share, 1)
+        teacher = teacher_probabilities(data, each, seeds, place, _share_of(progress, 0, share))
+        progress = _share_of(progress, share, 1)
     return _train(data, each, seeds, place, teacher, batch_size, progress)
 
 
@@ -83,24 +83,24 @@ def _train(
     own_seeds = [own for seed, one in zip(seeds, each, strict=True) for own in group_seeds(seed, one)]
     batch_size = batch_size or plan_batch(data, each[0], len(own_seeds), place)
     deepest = max(each, key=lambda one: one.num_steps)
-    problem = prepare(data, deepest, place, batch_size)
+    problem = prepare_graph(data, deepest, place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    tally = Tally(progress, len(own_seeds) * each[0].epochs)
+    tally = EpochCounter(progress, len(own_seeds) * each[0].epochs)
 
     def train_part(part: slice) -> Trained:
         run_of = torch.arange(part.start, part.stop) // groups  # the run that each network is a group of
         settings, there = [each[of] for of in run_of.tolist()], run_of.to(place)
         taught = None if teacher is None else teacher[run_of].to(place)
         batch = Batch(problem, settings, own_seeds[part], train_nodes.of(there), val_nodes.of(there), taught)
-        return run(batch, tally.add)
+        return train_replicas(batch, tally.add)
 
-    parts = in_batches(train_part, len(own_seeds), batch_size, place, tally)
+    parts = run_in_batches(train_part, len(own_seeds), batch_size, place, tally)
     trained = as_one_network(Trained.join(parts), groups)
     return Runs(problem, each, seeds, data.y, trained, [part.val_loss.numel() for part in parts])
 
 
-def opinion_of_teachers(
+def teacher_probabilities(
     data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Tensor:
     """The mean class distribution of each run's teachers, [R, n, C].
@@ -108,17 +108,17 @@ def opinion_of_teachers(
     The teachers of a run have its settings, its split, and seeds that follow from its own, so that runs stay
     independent of each other. Those of a later generation were taught by the one before.
     """
-    for teachers in generations_of_teachers(data, settings, seeds, device, progress):
+    for teachers in train_teachers(data, settings, seeds, device, progress):
         last = teachers
-    return mean_opinion(last, settings[0].teachers)
+    return mean_probabilities(last, settings[0].teachers)
 
 
-def mean_opinion(teachers: Runs, count: int) -> Tensor:
+def mean_probabilities(teachers: Runs, count: int) -> Tensor:
     """The mean class distribution of so many teachers each, [R, n, C] of runs [R · count]."""
     return teachers.probabilities().unflatten(0, (-1, count)).mean(1)
 
 
-def generations_of_teachers(
+def train_teachers(
     data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Iterator[Runs]:
     """Each generation in turn: the teachers of the first run, those of the second, …, [R · teachers].
@@ -132,17 +132,17 @@ def generations_of_teachers(
         if data[name].dim() == 2:
             lesson[name] = data[name].repeat_interleave(count, 0)
     teachers = [each.replace(groups=1) for each in settings for _ in range(count)]
-    children = [draws.children(seed, count * generations) for seed in seeds]
+    children = [draws.child_seeds(seed, count * generations) for seed in seeds]
     runs = None
     for generation in range(generations):
         own_seeds = [child for each in children for child in each[generation * count :][:count]]
-        part = _part(progress, generation / generations, (generation + 1) / generations)
-        taught = None if runs is None else mean_opinion(runs, count).repeat_interleave(count, 0)
+        part = _share_of(progress, generation / generations, (generation + 1) / generations)
+        taught = None if runs is None else mean_probabilities(runs, count).repeat_interleave(count, 0)
         runs = _train(lesson, teachers, own_seeds, device, taught, None, part)
         yield runs
 
 
-def _part(progress: Progress, start: float, stop: float) -> Progress:
+def _share_of(progress: Progress, start: float, stop: float) -> Progress:
     """The progress of a whole of which this is the part from ``start`` to ``stop``."""
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
@@ -154,7 +154,7 @@ def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.devi
     (n, features), width = data.x.shape, settings.hidden_channels
     each = 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
     free, _ = torch.cuda.mem_get_info(device)
-    return like_batches(replicas, int(0.6 * free / each))
+    return even_batch_size(replicas, int(0.6 * free / each))
 
 
 def check_batch_size(batch_size: int | None) -> None:
@@ -188,7 +188,7 @@ def _check_settings(settings: list[Settings], seeds: int) -> None:
 def group_seeds(seed: int, settings: Settings) -> list[int]:
     """The seeds of a run's groups: its own, and others that follow from it and that no teacher of it has."""
     lessons = settings.teachers * settings.generations
-    return [seed, *draws.children(seed, lessons + settings.groups - 1)[lessons:]]
+    return [seed, *draws.child_seeds(seed, lessons + settings.groups - 1)[lessons:]]
 
 
 def as_one_network(trained: Trained, groups: int) -> Trained:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import run_join
-from graphpartner.enhance.plan import choose, is_symmetric
+from graphpartner.enhance.plan import choose_kernel, is_symmetric
 from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency
 
@@ -24,5 +24,5 @@ def join_by(
         kernel = "suffix"
     A = adjacency(edge_index, features.num_nodes)
     half = kernel in ("popcount", "suffix") and top is None and is_symmetric(A)
-    choice = replace(choose(features, A, k, CPU, memory), kernel=kernel, reach=reach, symmetric=half)
+    choice = replace(choose_kernel(features, A, k, CPU, memory), kernel=kernel, reach=reach, symmetric=half)
     return run_join(Rule(features, threshold), A, k, choice, memory=memory, limit=10**9, top=top)

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from graphpartner.enhance.join import attribute_graph
-from graphpartner.enhance.mixture import canonical, enhanced_adjacency, mix
+from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.kernels.mix import canonical
 from graphpartner.system.errors import InputError
 from tests.kernels.conftest import take_kernels_away
 
@@ -81,7 +82,7 @@ def test_the_sum_is_the_dense_one(loops: str, seed: int, n: int, kept: float, ed
     with pytest.MonkeyPatch.context() as patch:
         if loops == "plain":
             take_kernels_away(patch)
-        found = mix(attribute.to_sparse_csr(), P.to_sparse_csr(), beta)
+        found = mixed(attribute.to_sparse_csr(), P.to_sparse_csr(), beta)
     torch.testing.assert_close(found.to_dense(), dense(attribute.double(), P, beta).float())
     entries = (attribute != 0) | ((P != 0) & (beta > 0))
     assert found.values().numel() == int(entries.sum())  # no entry twice, none idle

@@ -5,7 +5,7 @@ import torch
 
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import attribute_graph
-from graphpartner.enhance.plan import choose, plan_join
+from graphpartner.enhance.plan import choose_kernel, plan_join
 from graphpartner.graph.adjacency import adjacency
 from graphpartner.system.errors import InputError
 
@@ -52,13 +52,13 @@ def test_without_numba_blocks_are_used(kind: str) -> None:
     x, edge_index = random_graph(kind)
     features = read_features(x)
     A = adjacency(edge_index, 300)
-    assert choose(features, A, 3, CPU, 10**8, numba=False).kernel in ("dense", "scipy")
-    assert choose(features, A, 3, CPU, 1000, numba=False).kernel == "scipy"
+    assert choose_kernel(features, A, 3, CPU, 10**8, numba=False).kernel in ("dense", "scipy")
+    assert choose_kernel(features, A, 3, CPU, 1000, numba=False).kernel == "scipy"
 
 
 def test_on_cuda_everything_is_a_product() -> None:
     x, edge_index = random_graph("real")
-    assert choose(read_features(x), adjacency(edge_index, 300), 3, torch.device("cuda"), 10**8).kernel == "dense"
+    assert choose_kernel(read_features(x), adjacency(edge_index, 300), 3, torch.device("cuda"), 10**8).kernel == "dense"
 
 
 def test_wrong_sample_is_named() -> None:

@@ -11,7 +11,7 @@ from graphpartner.fitting import candidate_runs as linear
 from graphpartner.fitting.candidate_runs import as_network, fit_linear, output
 from graphpartner.fitting.candidates import Traits, candidates
 from graphpartner.fitting.clock import Clock
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
 from graphpartner.training.prepared import Labelled
 
@@ -42,7 +42,7 @@ def test_the_same_answers_as_scikit_learn(monkeypatch):
     data = graph()
     nodes = Labelled(torch.arange(120), data.y, None)
     candidate = named("linear")
-    problem = Prepared(data, 3, torch.device("cpu")).problem(candidate)
+    problem = CandidateGraphs(data, 3, torch.device("cpu")).problem(candidate)
     weights = fit_linear(problem, 1.0, nodes, nodes, Clock(60))
     ours = output(problem, *weights, 1.0).logits.softmax(-1)
     # theirs: Σ loss + ‖W‖² / 2C, and the intercept is not restrained
@@ -55,7 +55,7 @@ def test_on_the_graph_it_is_sgc():
     nodes = Labelled(torch.arange(60), data.y[:60], None)
     others = Labelled(torch.arange(60, 120), data.y[60:], None)
     candidate = named("linear-graph")
-    problem = Prepared(data, 3, torch.device("cpu")).problem(candidate)
+    problem = CandidateGraphs(data, 3, torch.device("cpu")).problem(candidate)
     weights = fit_linear(problem, candidate.settings.alpha, nodes, others, Clock(60))
     W = weights[0][:, :3]
     P = normalized_adjacency(data.edge_index, 120).to_dense()
@@ -68,7 +68,7 @@ def test_on_the_graph_it_is_sgc():
 def test_the_best_so_far_is_kept_when_time_is_over():
     data = graph()
     nodes = Labelled(torch.arange(60), data.y[:60], None)
-    problem = Prepared(data, 3, torch.device("cpu")).problem(named("linear"))
+    problem = CandidateGraphs(data, 3, torch.device("cpu")).problem(named("linear"))
     weights = fit_linear(problem, 1.0, nodes, nodes, Clock(0))
     right = output(problem, *weights, 1.0).logits[:60].argmax(1) == data.y[:60]
     assert right.float().mean() > 0.6

@@ -13,7 +13,7 @@ from graphpartner.fitting.candidates import Traits, candidates
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.fitter import Fit
 from graphpartner.fitting.folds import folds
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.scores import calibration_error
 from graphpartner.fitting.tuning import Tuner
 from graphpartner.graph.adjacency import simple_edges
@@ -51,7 +51,7 @@ def test_tuning_finds_what_the_edges_mean(kind, monkeypatch):
         for each in candidates(Traits(True, False, False, False))
         if each.name in ("mlp", "shallow", "two-hops")
     ]
-    tuner = Tuner(Prepared(data, 3, torch.device("cpu")), data.y, folds(data.y, torch.arange(360), 0, 3), 0)
+    tuner = Tuner(CandidateGraphs(data, 3, torch.device("cpu")), data.y, folds(data.y, torch.arange(360), 0, 3), 0)
     tuned = tuner.tune(tried, Clock(600))
     assert set(tuned.seen) == {"mlp", "shallow", "two-hops"}
     gain = tuned.validation["mixture"] - tuned.validation["mlp"]
@@ -83,7 +83,7 @@ def test_held_out_estimate_agrees_with_hidden_nodes():
 
 @pytest.mark.slow
 def test_nodes_held_out_correct_a_temperature_that_is_wrong(monkeypatch):
-    monkeypatch.setattr(tuning, "cooling", lambda answers, single: 0.2)
+    monkeypatch.setattr(tuning, "ensemble_temperature_ratio", lambda answers, single: 0.2)
     data = planted(1500, "anywhere")
     truth = data.y.clone()
     data.y[1000:] = -1
@@ -98,8 +98,8 @@ def test_nodes_held_out_correct_a_temperature_that_is_wrong(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("time", ["enough", "not for the partner", "none"])
 def test_label_propagation_alone_starts_from_all_labels(time, monkeypatch):
-    monkeypatch.setattr(tuning, "FEW", 0)  # it is heard in any case
-    monkeypatch.setattr(tuning, "mixture", lambda answers, y: [0.0] * (len(answers) - 1) + [1.0])
+    monkeypatch.setattr(tuning, "ENOUGH_FOR_GREEDY", 0)  # it is heard in any case
+    monkeypatch.setattr(tuning, "ensemble_weights", lambda answers, y: [0.0] * (len(answers) - 1) + [1.0])
     if time == "not for the partner":
         monkeypatch.setattr(tuning.Tuner, "again", lambda self, candidates, clock: None)
     elif time == "none":

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphpartner.fitting.clock import Clock, parse_budget
-from graphpartner.fitting.folds import folds, hold_out, is_few, parts
+from graphpartner.fitting.folds import fold_parts, folds, hold_out, is_few
 from graphpartner.system.errors import InputError
 
 
@@ -14,7 +14,7 @@ from graphpartner.system.errors import InputError
 def test_parts_are_even_and_whole(labels, seed, count):
     y = torch.tensor(labels)
     nodes = (y >= 0).nonzero().squeeze(1)
-    made = parts(y, nodes, count, seed)
+    made = fold_parts(y, nodes, count, seed)
     assert torch.cat(made).sort().values.tolist() == nodes.tolist()
     sizes = [part.numel() for part in made]
     assert max(sizes) - min(sizes) <= 1 + 3

@@ -4,7 +4,7 @@ import pytest
 import torch
 from sklearn.metrics import precision_recall_fscore_support
 
-from graphpartner.fitting.scores import calibration_error, judge, wilson
+from graphpartner.fitting.scores import calibration_error, score_answers, wilson
 
 
 def test_wilson():
@@ -24,7 +24,7 @@ def test_calibration_error():
 def test_judge_agrees_with_scikit_learn():
     torch.manual_seed(0)
     p, y = torch.rand(50, 3).softmax(1), torch.randint(0, 3, (50,))
-    found = judge(p, y, ["a", "b", "c"])
+    found = score_answers(p, y, ["a", "b", "c"])
     theirs = precision_recall_fscore_support(y, p.argmax(1), labels=[0, 1, 2], zero_division=0)
     for c, each in enumerate(found.classes):
         assert (each.precision, each.recall, each.f1, each.support) == pytest.approx([part[c] for part in theirs])

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 from graphpartner.fitting.candidate_runs import Job, Outcome
 from graphpartner.fitting.candidates import Traits, candidates
 from graphpartner.fitting.folds import folds
-from graphpartner.fitting.layouts import Prepared
+from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.tuning import Tuner
 
 NAMED = {each.name: each for each in candidates(Traits(True, False, False, False))}
@@ -17,7 +17,7 @@ def tuner(n: int, worth: dict[str, tuple[float, list[int]]]) -> Tuner:
     """A tuner whose candidates are right this often, on these folds of a graph without edges."""
     y = torch.arange(n) % 2
     data = Data(x=torch.ones(n, 1), edge_index=torch.empty(2, 0, dtype=torch.int64), y=y, num_nodes=n)
-    found = Tuner(Prepared(data, 2, torch.device("cpu")), y, folds(y, torch.arange(n), 0, 3), 0)
+    found = Tuner(CandidateGraphs(data, 2, torch.device("cpu")), y, folds(y, torch.arange(n), 0, 3), 0)
     for name, (right, done) in worth.items():
         for fold in done:
             val = found.folds[fold].val

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpartner.model.calibration import ROUNDS, class_prior, with_class_prior
+from graphpartner.model.calibration import EM_ROUNDS, class_prior, with_class_prior
 
 
 @given(n=st.integers(2, 8), classes=st.integers(2, 4), seed=st.integers(0, 99))
@@ -12,7 +12,7 @@ def test_the_prior_equals_a_loop_over_nodes(n, classes, seed):
     logits = np.random.default_rng(seed).normal(size=(n, classes)) * 2
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     prior = np.full(classes, 1 / classes)
-    for _ in range(ROUNDS):
+    for _ in range(EM_ROUNDS):
         total = np.zeros(classes)
         for i in range(n):
             q = p[i] * prior

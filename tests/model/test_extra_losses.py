@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpartner.model.losses import RAMP, agreement_loss, distillation_loss, ramp, sharpened
+from graphpartner.model.losses import RAMP_EPOCHS, agreement_loss, distillation_loss, ramp_up, sharpened
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -70,6 +70,6 @@ def test_distillation_equals_a_loop_over_nodes(n, classes, seed):
 
 
 def test_the_ramp_ends_at_one():
-    assert ramp(torch.tensor([0])).item() == pytest.approx(1 / RAMP)
-    assert ramp(torch.tensor([RAMP - 1])).item() == 1
-    assert ramp(torch.tensor([10 * RAMP])).item() == 1
+    assert ramp_up(torch.tensor([0])).item() == pytest.approx(1 / RAMP_EPOCHS)
+    assert ramp_up(torch.tensor([RAMP_EPOCHS - 1])).item() == 1
+    assert ramp_up(torch.tensor([10 * RAMP_EPOCHS])).item() == 1

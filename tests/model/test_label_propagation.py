@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphpartner.graph.adjacency import normalized_adjacency, simple_edges
-from graphpartner.model.label_propagation import RESERVE, LabelPropagation, majority
+from graphpartner.model.label_propagation import RESERVE, LabelPropagation, majority_class
 
 
 def test_majority():
     y = torch.tensor([0, 1, 1, -1])
-    assert majority(y, torch.tensor([0, 1, 2]), 3).tolist() == torch.tensor([1 / 3, 2 / 3, 0]).tolist()
+    assert majority_class(y, torch.tensor([0, 1, 2]), 3).tolist() == torch.tensor([1 / 3, 2 / 3, 0]).tolist()
 
 
 def test_a_path_with_two_ends_known():

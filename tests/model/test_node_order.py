@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.bench.growth import community_edges
-from graphpartner.model.propagation import PAYS_FROM, Propagation, in_close_order
+from graphpartner.model.propagation import REORDER_FROM, Propagation, reordered
 
 
 @settings(max_examples=30)
@@ -16,7 +16,7 @@ def test_the_order_stays_inside(n, steps, columns, seed):
     edges = torch.randint(n, (2, 3 * n), generator=random)
     matrix = SparseMatrix(normalized_adjacency(edges, n))
     H = torch.rand(n, columns, generator=random, requires_grad=True)
-    moved = in_close_order(matrix)
+    moved = reordered(matrix)
     expected, found = matrix.power(H, steps), moved.power(H, steps)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
     by = torch.rand_like(H)
@@ -36,11 +36,11 @@ def test_a_shuffled_chain_of_communities_comes_close_again():
     shuffled = torch.randperm(n, generator=torch.Generator().manual_seed(0))[chain]
     matrix = SparseMatrix(normalized_adjacency(torch.cat([shuffled, shuffled.flip(0)], 1), n))
     assert bandwidth(matrix.csr) > 100
-    assert bandwidth(in_close_order(matrix).csr) < 2
+    assert bandwidth(reordered(matrix).csr) < 2
 
 
 def test_large_graphs_are_put_in_order_small_ones_are_not():
-    for n, ordered in ((1_000, False), (PAYS_FROM, True)):
+    for n, ordered in ((1_000, False), (REORDER_FROM, True)):
         propagate = Propagation(normalized_adjacency(community_edges(n), n), 2, plan="steps")
         assert (propagate.steps_matrix.order is not None) == ordered
         H = torch.rand(n, 32)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model import propagation
-from graphpartner.model.propagation import Propagation, onto, row_blocks
+from graphpartner.model.propagation import Propagation, propagate_rows, row_blocks
 from graphpartner.system.errors import InputError
 from tests.dense import RandomProblem, assert_near, power, problems, to_csr
 
@@ -49,7 +49,7 @@ def test_some_rows_equal_those_of_the_dense_power(problem: RandomProblem, own: b
     H = problem.rng.standard_normal((2, problem.n, 3))
     index = problem.rng.integers(0, problem.n, (2, count) if own else count)  # [2, m] may be more rows than the power
     for plan in PLANS:
-        some = onto(Propagation(to_csr(problem.A), problem.steps, plan), torch.from_numpy(index))
+        some = propagate_rows(Propagation(to_csr(problem.A), problem.steps, plan), torch.from_numpy(index))
         result = some(torch.from_numpy(H).float())
         for r in range(2):
             expected = power(problem.A, H[r], problem.steps)

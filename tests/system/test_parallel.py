@@ -5,7 +5,7 @@ import numba
 import pytest
 import torch
 
-from graphpartner.system.parallel import one_core, side_by_side
+from graphpartner.system.parallel import run_on_cores, single_core
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -21,21 +21,21 @@ def test_order_is_kept(threads: int) -> None:
         time.sleep(0.02 if job == 0 else 0.001)
         return job * job
 
-    assert side_by_side(slow_first, iter(range(8))) == [job * job for job in range(8)]
+    assert run_on_cores(slow_first, iter(range(8))) == [job * job for job in range(8)]
 
 
 def test_small_work_stays_on_one_core(threads: int) -> None:
     compiled = numba.get_num_threads()
-    with one_core():
+    with single_core():
         assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
     assert (torch.get_num_threads(), numba.get_num_threads()) == (threads, compiled)
-    with pytest.raises(ValueError, match="wrong"), one_core():
+    with pytest.raises(ValueError, match="wrong"), single_core():
         raise ValueError("wrong")
     assert torch.get_num_threads() == threads
 
 
 def test_nothing_to_do(threads: int) -> None:
-    assert side_by_side(lambda job: job, []) == []
+    assert run_on_cores(lambda job: job, []) == []
 
 
 def test_exceptions_come_out(threads: int) -> None:
@@ -45,12 +45,12 @@ def test_exceptions_come_out(threads: int) -> None:
         return job
 
     with pytest.raises(ValueError, match="job 2 went wrong"):
-        side_by_side(fails, range(5))
+        run_on_cores(fails, range(5))
 
 
 def test_each_job_has_one_core_and_the_caller_keeps_its_own(threads: int) -> None:
     compiled = numba.get_num_threads()
-    inside = side_by_side(lambda job: (torch.get_num_threads(), numba.get_num_threads()), range(4))
+    inside = run_on_cores(lambda job: (torch.get_num_threads(), numba.get_num_threads()), range(4))
     assert inside == [(1, 1)] * 4
     assert (torch.get_num_threads(), numba.get_num_threads()) == (threads, compiled)
 
@@ -60,7 +60,7 @@ def test_jobs_run_at_the_same_time() -> None:
     torch.set_num_threads(2)
     try:
         meeting = threading.Barrier(2, timeout=20)  # passed only if two jobs are there together
-        side_by_side(lambda job: meeting.wait(), range(4))
+        run_on_cores(lambda job: meeting.wait(), range(4))
     finally:
         torch.set_num_threads(before)
     assert not meeting.broken
@@ -70,7 +70,7 @@ def test_one_job_may_use_all_cores() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        assert side_by_side(lambda job: torch.get_num_threads(), [0]) == [2]
+        assert run_on_cores(lambda job: torch.get_num_threads(), [0]) == [2]
     finally:
         torch.set_num_threads(before)
 
@@ -84,4 +84,4 @@ def test_a_failure_tells_the_others_to_stop():
         assert stop.wait(20), "was never told"
 
     with pytest.raises(ValueError, match="no"):
-        side_by_side(work, [0, 1], stop)
+        run_on_cores(work, [0, 1], stop)

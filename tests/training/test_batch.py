@@ -9,7 +9,7 @@ from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.kernels.row_products import rows_of
 from graphpartner.model.propagation import Propagation
 from graphpartner.training.batch import Batch, loss_and_accuracy
-from graphpartner.training.prepared import Labelled, labelled, prepare
+from graphpartner.training.prepared import Labelled, labelled, prepare_graph
 from graphpartner.training.settings import Settings
 from tests.dense import assert_near, dense_consistency, dense_cross_entropy, dense_forward, dense_rectification
 from tests.training.toy import enhanced, toy
@@ -27,7 +27,7 @@ SEEDS = [4, 1, 9]
 def batch(settings: list[Settings] = SETTINGS, seeds: list[int] = SEEDS) -> Batch:
     data = toy()
     nodes = [labelled(data[name], data.y, len(seeds), name, CPU) for name in ("train_mask", "val_mask")]
-    return Batch(prepare(data, settings[0], CPU), settings, seeds, *nodes)
+    return Batch(prepare_graph(data, settings[0], CPU), settings, seeds, *nodes)
 
 
 def test_initial_weights_depend_on_the_seed_alone() -> None:
@@ -71,7 +71,7 @@ def test_objective_equals_dense_with_its_own_draws(score: str) -> None:
 @pytest.mark.parametrize("plan", ["steps", "dense"])
 def test_validate_equals_dense_and_is_without_dropout(plan: str) -> None:
     data = toy()
-    problem = prepare(data, BASE, CPU)
+    problem = prepare_graph(data, BASE, CPU)
     problem = dataclasses.replace(problem, propagate=Propagation(problem.propagate.matrix, BASE.num_steps, plan))
     nodes = [labelled(data[name], data.y, 3, name, CPU) for name in ("train_mask", "val_mask")]
     together = Batch(problem, SETTINGS, SEEDS, *nodes)

@@ -28,9 +28,17 @@ def parts():
 def test_dropout_kernels_equal_torch(parts, form, monkeypatch):
     X, W, H, drop = parts
     X = X if form == "sparse" else X.csr.to_dense()
-    compiled = [dropout.drop(H, drop), dropout.product(X, W, drop), dropout.gradient_by_weight(X, H, drop)]
+    compiled = [
+        dropout.dropped(H, drop),
+        dropout.dropped_product(X, W, drop),
+        dropout.dropped_product_gradient(X, H, drop),
+    ]
     take_kernels_away(monkeypatch)
-    plain = [dropout.drop(H, drop), dropout.product(X, W, drop), dropout.gradient_by_weight(X, H, drop)]
+    plain = [
+        dropout.dropped(H, drop),
+        dropout.dropped_product(X, W, drop),
+        dropout.dropped_product_gradient(X, H, drop),
+    ]
     torch.testing.assert_close(compiled[0], plain[0], rtol=0, atol=0)
     for found, expected in zip(compiled[1:], plain[1:], strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
@@ -90,7 +98,7 @@ def test_runs_together_equal_runs_alone_and_survive_compaction():
 
 def test_out_of_memory_halves_the_batch(monkeypatch):
     tried = []
-    run = trainer.run
+    run = trainer.train_replicas
 
     def small(batch, advance):
         tried.append(batch.weights[0].shape[0])
@@ -98,7 +106,7 @@ def test_out_of_memory_halves_the_batch(monkeypatch):
             raise torch.cuda.OutOfMemoryError("too much")
         return run(batch, advance)
 
-    monkeypatch.setattr(trainer, "run", small)
+    monkeypatch.setattr(trainer, "train_replicas", small)
     data = load_dataset("citeseer")
     runs = train(data, preset("citeseer/tuned").settings.replace(epochs=2), range(5), "cuda", batch_size=5)
     assert tried == [5, 3, 2, 2, 1]

@@ -78,5 +78,5 @@ def test_no_group_has_the_seed_of_a_teacher():
     settings = Settings(teachers=4, generations=3, groups=16)
     seeds = group_seeds(7, settings)
     assert seeds[0] == 7
-    assert len({*seeds, *draws.children(7, 12)}) == 16 + 12
+    assert len({*seeds, *draws.child_seeds(7, 12)}) == 16 + 12
     assert group_seeds(7, Settings()) == [7]

@@ -6,7 +6,15 @@ from graphpartner.kernels.hop_features import HopFeatures
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.system.errors import InputError
 from graphpartner.training.batch import Batch
-from graphpartner.training.prepared import Labelled, Problem, alone, count_classes, features, labelled, prepare
+from graphpartner.training.prepared import (
+    Labelled,
+    PreparedGraph,
+    count_classes,
+    feature_matrix,
+    labelled,
+    prepare_graph,
+    restrict_to_labelled,
+)
 from graphpartner.training.settings import Settings
 from tests.dense import assert_near
 from tests.training.toy import enhanced, toy
@@ -24,7 +32,7 @@ def as_dense(x: SparseMatrix | torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("given", [X, X.to_sparse_csr(), X.double()])
 def test_features_raw_and_by_row(given: torch.Tensor) -> None:
     for form, expected in (("raw", X), ("row", ROWS)):
-        result = features(given, form, CPU)
+        result = feature_matrix(given, form, CPU)
         assert isinstance(result, SparseMatrix)
         assert result.csr.dtype == torch.float32
         assert torch.equal(as_dense(result), expected)
@@ -34,15 +42,15 @@ def test_features_raw_and_by_row(given: torch.Tensor) -> None:
 def test_full_features_stay_dense() -> None:
     full = torch.arange(1.0, 13.0).reshape(3, 4)
     for given in (full, full.to_sparse_csr()):
-        assert torch.equal(features(given, "raw", CPU), full)
-        torch.testing.assert_close(features(given, "row", CPU), full / full.sum(1, keepdim=True))
+        assert torch.equal(feature_matrix(given, "raw", CPU), full)
+        torch.testing.assert_close(feature_matrix(given, "row", CPU), full / full.sum(1, keepdim=True))
 
 
 def test_prepare_enhances() -> None:
     data = toy()
     for changes in ({}, {"beta": 1.0}, {"beta": 0.0}, {"beta": 0.3, "k": 1, "threshold": 0.2}):
         settings = Settings(**{"threshold": 0.3, "num_steps": 7, **changes})
-        problem = prepare(data, settings, CPU)
+        problem = prepare_graph(data, settings, CPU)
         assert_near(problem.propagate.matrix.csr.to_dense(), enhanced(data, settings), 1e-6)
         assert problem.propagate.num_steps == 7
         assert problem.num_nodes == 40
@@ -52,7 +60,7 @@ def test_prepare_enhances() -> None:
 
 def test_prepare_lays_out_neighbors() -> None:
     data = toy()
-    mean = as_dense(prepare(data, Settings(positives="neighbors"), CPU).neighbors)
+    mean = as_dense(prepare_graph(data, Settings(positives="neighbors"), CPU).neighbors)
     A = np.zeros((40, 40))
     A[data.edge_index[1], data.edge_index[0]] = 1
     assert_near(mean, A / np.maximum(A.sum(1, keepdims=True), 1), 1e-6)
@@ -63,7 +71,7 @@ def test_edge_weights_weigh_the_topology() -> None:
     data = toy()
     data.edge_weight = torch.full((data.num_edges,), 3.0)
     settings = Settings(beta=1.0, positives="neighbors")
-    heavy, plain = prepare(data, settings, CPU), prepare(toy(), settings, CPU)
+    heavy, plain = prepare_graph(data, settings, CPU), prepare_graph(toy(), settings, CPU)
     A = torch.eye(40).double()
     A[data.edge_index[1], data.edge_index[0]] = 3
     root = A.sum(1).sqrt()
@@ -121,14 +129,14 @@ def test_one_split_a_seed() -> None:
 def test_an_mlp_learns_the_same_from_labelled_rows_alone(sparse: bool) -> None:
     data = toy()
     settings = Settings(beta=1.0, num_steps=0, alpha=1.0, lambda_rt=0.0, lambda_cs=0.0, input_dropout=0, dropout=0)
-    whole = prepare(data, settings, CPU)
+    whole = prepare_graph(data, settings, CPU)
     dense = as_dense(whole.X)
     X = SparseMatrix(dense.to_sparse_csr()) if sparse else dense
-    whole = Problem(X, whole.propagate, None, whole.num_nodes, whole.num_classes)
+    whole = PreparedGraph(X, whole.propagate, None, whole.num_nodes, whole.num_classes)
     train, val = (
         Labelled(index, data.y[index], None) for index in (torch.tensor([30, 3, 7, 21]), torch.tensor([9, 3]))
     )
-    part, near, far = alone(whole, train, val)
+    part, near, far = restrict_to_labelled(whole, train, val)
     assert part.num_nodes == 5  # node 3 is in both
     assert torch.equal(as_dense(part.X)[near.index], dense[train.index])
     assert torch.equal(as_dense(part.X)[far.index], dense[val.index])
@@ -144,8 +152,8 @@ def test_an_mlp_learns_the_same_from_labelled_rows_alone(sparse: bool) -> None:
 
 
 def test_features_of_neighbours_need_all_nodes() -> None:
-    whole = prepare(toy(), Settings(beta=1.0), CPU)
+    whole = prepare_graph(toy(), Settings(beta=1.0), CPU)
     hops = HopFeatures(whole.X, whole.propagate.matrix, 1, whole.X.shape[1])
     known = Labelled(torch.tensor([0]), torch.tensor([0]), None)
     with pytest.raises(InputError, match="need all nodes"):
-        alone(Problem(hops, whole.propagate, None, 40, 3), known, known)
+        restrict_to_labelled(PreparedGraph(hops, whole.propagate, None, 40, 3), known, known)

@@ -1,6 +1,6 @@
 import torch
 
-from graphpartner.training.loop import Program
+from graphpartner.training.loop import CapturedStep
 
 
 def test_on_a_cpu_a_call_is_a_call() -> None:
@@ -9,7 +9,7 @@ def test_on_a_cpu_a_call_is_a_call() -> None:
     def work() -> None:
         state.add_(1)
 
-    program = Program(work, torch.device("cpu"))
+    program = CapturedStep(work, torch.device("cpu"))
     for calls in range(1, 8):
         program()
         assert state.item() == calls

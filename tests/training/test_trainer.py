@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 import graphpartner as gp
 from graphpartner.kernels import draws
 from graphpartner.system.errors import InputError
-from graphpartner.system.parallel import halving
+from graphpartner.system.parallel import run_halving
 from graphpartner.training import trainer
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
@@ -89,14 +89,14 @@ def assert_taught(data: Data, student: Settings, opinion: torch.Tensor) -> SlowR
 
 def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
     data, settings = toy(), BASE.replace(epochs=20, views=2, lambda_views=1.0)
-    opinion = opinion_of([slow_train(data, settings, seed) for seed in draws.children(5, 3)])
+    opinion = opinion_of([slow_train(data, settings, seed) for seed in draws.child_seeds(5, 3)])
     slow = assert_taught(data, settings.replace(teachers=3, lambda_distill=0.8), opinion)
     assert slow.history["distillation"][0] > slow.history["distillation"][-1] > 0
 
 
 def test_teachers_are_taught_by_the_generation_before() -> None:
     data, settings = toy(), BASE.replace(epochs=15, teachers=2, generations=2, lambda_distill=0.8)
-    seeds = draws.children(5, 4)
+    seeds = draws.child_seeds(5, 4)
     before = opinion_of([slow_train(data, settings, seed) for seed in seeds[:2]])
     slow = assert_taught(data, settings, opinion_of([slow_train(data, settings, seed, before) for seed in seeds[2:]]))
     once = gp.train(data, settings.replace(generations=1), seeds=[5], device="cpu")
@@ -449,7 +449,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
             raise torch.cuda.OutOfMemoryError("too large")
         return part
 
-    parts = halving(fits_three, 10, 10)
+    parts = run_halving(fits_three, 10, 10)
     assert [list(range(10))[part] for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
     assert tried == [10, 5, 3, 3, 3, 1]
 
@@ -457,7 +457,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
         raise torch.cuda.OutOfMemoryError("too large")
 
     with pytest.raises(torch.cuda.OutOfMemoryError):
-        halving(fits_none, 4, 4)
+        run_halving(fits_none, 4, 4)
 
 
 def test_wrong_splits_are_named() -> None:

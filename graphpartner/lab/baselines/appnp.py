@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.lab.baselines.baseline import (
     Baseline,
     BaselineOutput,
@@ -15,7 +15,7 @@ from graphpartner.lab.baselines.baseline import (
     grouped,
     ungrouped,
 )
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -38,7 +38,7 @@ class APPNP(Baseline):
     Settings: ClassVar = APPNPSettings
     settings: APPNPSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """W1 [d, h] and W2 [h, C], uniform within ±1/√rows."""
         d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
         return {
@@ -46,17 +46,17 @@ class APPNP(Baseline):
             "weight2": Weight(initial.uniform(h, classes, h**-0.5), 0.0),
         }
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout before each layer of the MLP, and of the edges of each power iteration."""
         rate, alpha = self.settings.dropout, self.settings.alpha
         hidden = (noise.input(self.graph.X, rate) @ weights["weight1"]).relu()
-        H = times(noise.hidden(hidden, rate), weights["weight2"])
+        H = matmul_narrow(noise.hidden(hidden, rate), weights["weight2"])
         layers = [H]
         for step in range(self.settings.num_steps):
             layers.append((1 - alpha) * self.propagate(layers[-1], noise, step) + alpha * H)
         return BaselineOutput(layers[-1], layers[1:])
 
-    def propagate(self, Z: Tensor, noise: Quiet, step: int) -> Tensor:
+    def propagate(self, Z: Tensor, noise: NoDropout, step: int) -> Tensor:
         """P Z, a share of the entries of P dropped in training."""
         edges, rate = self.graph.edges, self.settings.edge_dropout
         if not noise.training or not rate:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphpartner.kernels.spmm import fold
 from graphpartner.lab.baselines.layouts import BaselineGraph
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.model.losses import cross_entropy
 from graphpartner.training.prepared import Labelled
 from graphpartner.training.settings import Checked, between
@@ -89,14 +89,14 @@ class Baseline(ABC):
         self.graph, self.settings = graph, settings
 
     @abstractmethod
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """The weights at the start, by name, in the order of the layers."""
 
     @abstractmethod
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """The forward pass; ``noise`` says what is dropped."""
 
-    def loss(self, weights: Weights, noise: Quiet, train: Labelled) -> Tensor:
+    def loss(self, weights: Weights, noise: NoDropout, train: Labelled) -> Tensor:
         """What is made small, [R]: the mean cross-entropy of the labelled nodes."""
         return cross_entropy(self.forward(weights, noise).logits, train.index, train.target, train.weight)
 

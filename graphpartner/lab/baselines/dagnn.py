@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import torch
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -27,7 +27,7 @@ class DAGNN(Baseline):
     Settings: ClassVar = DAGNNSettings
     settings: DAGNNSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """W1, W2 and s, each with its bias, uniform within ±1/√rows."""
         d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
         weights = {}
@@ -36,11 +36,11 @@ class DAGNN(Baseline):
                 weights[part + name] = Weight(initial.uniform(height, columns, rows**-0.5), self.settings.decay)
         return weights
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout before each layer of the MLP."""
         rate = self.settings.dropout
         hidden = (noise.input(self.graph.X, rate) @ weights["weight1"] + weights["bias1"]).relu()
-        layers = [times(noise.hidden(hidden, rate), weights["weight2"]) + weights["bias2"]]
+        layers = [matmul_narrow(noise.hidden(hidden, rate), weights["weight2"]) + weights["bias2"]]
         for _ in range(self.settings.num_steps):
             layers.append(self.graph.P @ layers[-1])
         depths = torch.stack(layers, -2)  # [R, n, K + 1, C]

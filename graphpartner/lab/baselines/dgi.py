@@ -26,7 +26,7 @@ from graphpartner.lab.baselines.pretrain import (
     summary,
     take_rows,
 )
-from graphpartner.training.prepared import features
+from graphpartner.training.prepared import feature_matrix
 from graphpartner.training.settings import between
 
 
@@ -51,7 +51,7 @@ class Infomax:
 
     def __init__(self, settings: DGI, data: Data, device: torch.device) -> None:
         self.width = settings.hidden_channels
-        self.X = features(data.x, settings.features, device)
+        self.X = feature_matrix(data.x, settings.features, device)
         self.A = SparseMatrix(normalized_adjacency(data.edge_index, data.num_nodes, data.get("edge_weight"))).to(device)
         self.device = device
         (n, d), h = self.X.shape, self.width

@@ -8,7 +8,7 @@ from torch import Tensor
 from graphpartner.lab.baselines.baseline import grouped, ungrouped
 from graphpartner.lab.baselines.jknet import JKNet, JKNetSettings, Propagate
 from graphpartner.lab.baselines.layouts import BaselineGraph, Normalization
-from graphpartner.lab.baselines.noise import Noise, Quiet
+from graphpartner.lab.baselines.run_dropout import NoDropout, RunDropout
 from graphpartner.training.settings import between
 
 
@@ -26,16 +26,16 @@ class JKNetDropEdge(JKNet):
     Settings: ClassVar = DropEdgeSettings
     settings: DropEdgeSettings
 
-    def propagation(self, noise: Quiet) -> Propagate:
+    def propagation(self, noise: NoDropout) -> Propagate:
         """H ↦ Â_drop H, with an Â_drop of its own for every run."""
-        if not isinstance(noise, Noise) or not self.settings.edge_dropout:
+        if not isinstance(noise, RunDropout) or not self.settings.edge_dropout:
             return super().propagation(noise)
         edges, replicas = self.graph.edges, len(noise.seeds)
         values = dropped_edges(self.graph, noise, self.settings.edge_dropout, self.settings.normalization)
         return lambda H: ungrouped(edges.product(values, grouped(H)), replicas)
 
 
-def dropped_edges(graph: BaselineGraph, noise: Noise, rate: float, normalization: Normalization) -> Tensor:
+def dropped_edges(graph: BaselineGraph, noise: RunDropout, rate: float, normalization: Normalization) -> Tensor:
     """The entries of Â_drop, [E, R]: A loses a share of its entries, then Ã_drop = A_drop + I is normalised."""
     edges = graph.edges
     kept = noise.dropout(rate, stream="edges").mask(edges.order) > 0  # [R, E]

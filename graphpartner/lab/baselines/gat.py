@@ -16,7 +16,7 @@ from graphpartner.lab.baselines.baseline import (
     grouped,
     ungrouped,
 )
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 SLOPE = 0.2  # of the LeakyReLU in the attention
@@ -57,7 +57,7 @@ class GAT(Baseline):
             return width, settings.output_heads, self.graph.num_classes
         return width, settings.heads, settings.hidden_channels
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """Of every layer W with all heads side by side, a_source, a_target and the bias."""
         weights: dict[str, Weight] = {}
         for layer in range(self.settings.layers):
@@ -72,7 +72,7 @@ class GAT(Baseline):
             weights |= {f"{name}{layer + 1}": Weight(value, self.settings.decay) for name, value in values.items()}
         return weights
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """One attention layer after the other."""
         layers: list[Tensor] = []
         for layer in range(self.settings.layers):
@@ -84,7 +84,7 @@ class GAT(Baseline):
             layers.append(self.attend(inner, layer, weights, noise))
         return BaselineOutput(layers[-1], layers)
 
-    def attend(self, inner: Tensor, layer: int, weights: Weights, noise: Quiet) -> Tensor:
+    def attend(self, inner: Tensor, layer: int, weights: Weights, noise: NoDropout) -> Tensor:
         """From W h [R, n, heads · head] to the layer's output."""
         edges, replicas = self.graph.edges, inner.shape[0]
         _, heads, head = self.shape(layer)

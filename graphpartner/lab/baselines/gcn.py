@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -25,7 +25,7 @@ class GCN(Baseline):
     Settings: ClassVar = GCNSettings
     settings: GCNSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """W^(l) of every layer."""
         settings, layers = self.settings, self.settings.layers
         widths = [self.graph.num_features, *[settings.hidden_channels] * (layers - 1), self.graph.num_classes]
@@ -35,12 +35,12 @@ class GCN(Baseline):
             for layer in range(layers)
         }
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
         rate = self.settings.dropout
         first, *others = weights.values()
         layers = [self.graph.P @ (noise.input(self.graph.X, rate) @ first)]
         for layer, weight in enumerate(others, 1):
             layers[-1] = layers[-1].relu()
-            layers.append(self.graph.P @ times(noise.hidden(layers[-1], rate, layer), weight))
+            layers.append(self.graph.P @ matmul_narrow(noise.hidden(layers[-1], rate, layer), weight))
         return BaselineOutput(layers[-1], layers)

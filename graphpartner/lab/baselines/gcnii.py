@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from math import log
 from typing import ClassVar
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -32,7 +32,7 @@ class GCNII(Baseline):
     Settings: ClassVar = GCNIISettings
     settings: GCNIISettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """The dense layers, uniform within ±1/√rows, and W^(l) [h, h], uniform within ±1/√h."""
         d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
         dense, conv = self.settings.decay, self.settings.conv_decay
@@ -46,7 +46,7 @@ class GCNII(Baseline):
         weights["bias_out"] = Weight(initial.uniform(1, classes, h**-0.5), dense)
         return weights
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
         rate, alpha = self.settings.dropout, self.settings.alpha
         H = (noise.input(self.graph.X, rate) @ weights["weight_in"] + weights["bias_in"]).relu()
@@ -56,5 +56,5 @@ class GCNII(Baseline):
             support = (self.graph.P @ noise.hidden(H, rate, layer)).mul(1 - alpha).add(initial, alpha=alpha)
             H = (support @ weights[f"weight{layer}"]).mul(beta).add(support, alpha=1 - beta).relu()
             layers.append(H)
-        logits = times(noise.hidden(H, rate), weights["weight_out"]) + weights["bias_out"]
+        logits = matmul_narrow(noise.hidden(H, rate), weights["weight_out"]) + weights["bias_out"]
         return BaselineOutput(logits, layers)

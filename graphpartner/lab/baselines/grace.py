@@ -21,7 +21,7 @@ from graphpartner.kernels.nt_xent import BLOCK, nt_xent
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.baseline import EmbeddingSettings
 from graphpartner.lab.baselines.pretrain import SLOPE, Weights, prelu
-from graphpartner.training.prepared import features
+from graphpartner.training.prepared import feature_matrix
 from graphpartner.training.settings import between
 
 NARROW = 64  # columns that one program of the GPU's loop over kept edges can hold
@@ -75,7 +75,7 @@ class Recognition:
     def __init__(self, settings: GRACE, data: Data, device: torch.device) -> None:
         n = data.num_nodes
         self.settings, self.device = settings, device
-        self.X = features(data.x, settings.features, device)
+        self.X = feature_matrix(data.x, settings.features, device)
         weight = data.get("edge_weight")
         self.A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
         self.edges = SparseMatrix(to_torch(adjacency(data.edge_index, n, weight))).to(device)

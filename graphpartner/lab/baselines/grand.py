@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Noise, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout, RunDropout
 from graphpartner.model.losses import cross_entropy, sharpened
 from graphpartner.training.prepared import Labelled
 from graphpartner.training.settings import between
@@ -70,7 +70,7 @@ class GRAND(Baseline):
             total = total + X
         return total / (self.settings.num_steps + 1)
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """Both layers normal with mean −s and standard deviation s = 1/√columns, as the authors' code has it."""
         d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
         weights = {}
@@ -86,40 +86,40 @@ class GRAND(Baseline):
                 weights[f"variance{layer}"] = Weight(initial.full(1, rows, 1.0), 0.0, learned=False)
         return weights
 
-    def forward(self, weights: Weights, noise: Quiet, view: int = 0) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout, view: int = 0) -> BaselineOutput:
         """One view: another random propagation in training, the expected one else."""
         hidden = (self.first_layer(weights, noise, view) + weights["bias1"]).relu()
         if self.settings.batch_norm:
             hidden = normalized(hidden, 2, weights, noise)
         hidden = noise.hidden(hidden, self.settings.dropout, view)
-        return BaselineOutput(times(hidden, weights["weight2"]) + weights["bias2"])
+        return BaselineOutput(matmul_narrow(hidden, weights["weight2"]) + weights["bias2"])
 
-    def first_layer(self, weights: Weights, noise: Quiet, view: int) -> Tensor:
+    def first_layer(self, weights: Weights, noise: NoDropout, view: int) -> Tensor:
         """X̄ W1. Where nothing happens to X̄ in between, X W1 is propagated: it has far fewer columns than X."""
         if not self.settings.batch_norm and not (noise.training and self.settings.input_dropout):
             inner = self.graph.X @ weights["weight1"]
-            kept = self.kept(noise, view) if isinstance(noise, Noise) else 1 - self.settings.node_dropout
+            kept = self.kept(noise, view) if isinstance(noise, RunDropout) else 1 - self.settings.node_dropout
             return self.propagate(inner * kept)
-        X = self.random_propagation(noise, view) if isinstance(noise, Noise) else self.expected
+        X = self.random_propagation(noise, view) if isinstance(noise, RunDropout) else self.expected
         if self.settings.batch_norm:
             X = normalized(X, 1, weights, noise)
         if noise.training:
             X = noise.hidden(X, self.settings.input_dropout, view, stream="input")
         return X @ weights["weight1"]
 
-    def kept(self, noise: Noise, view: int) -> Tensor:
+    def kept(self, noise: RunDropout, view: int) -> Tensor:
         """1 for a node that keeps its features, 0 for one that loses them, [R, n, 1]."""
         dropout = noise.dropout(self.settings.node_dropout, view, stream="nodes")
         nodes = torch.arange(self.graph.num_nodes, device=self.graph.device, dtype=torch.int32)
         return (dropout.mask(nodes) > 0).float()[:, :, None]
 
     @torch.no_grad()
-    def random_propagation(self, noise: Noise, view: int) -> Tensor:
+    def random_propagation(self, noise: RunDropout, view: int) -> Tensor:
         """X̄ of every run, [R, n, d]."""
         rows = self.kept(noise, view).transpose(0, 1) * self.features[:, None]  # lies in memory as [n, R, d]
         return self.propagate(rows.transpose(0, 1))
 
-    def loss(self, weights: Weights, noise: Quiet, train: Labelled) -> Tensor:
+    def loss(self, weights: Weights, noise: NoDropout, train: Labelled) -> Tensor:
         """Cross-entropy and consistency of S views, [R]."""
         views = [self.forward(weights, noise, view).logits for view in range(self.settings.views)]
         surprise = sum(cross_entropy(logits, train.index, train.target, train.weight) for logits in views)
@@ -129,7 +129,7 @@ class GRAND(Baseline):
         return surprise / len(views) + self.settings.consistency * apart
 
 
-def normalized(H: Tensor, layer: int, weights: Weights, noise: Quiet) -> Tensor:
+def normalized(H: Tensor, layer: int, weights: Weights, noise: NoDropout) -> Tensor:
     """Batch normalisation of H [R, n, h] over its nodes; asked later, by the running mean and variance of training."""
     running = weights[f"mean{layer}"], weights[f"variance{layer}"]
     mean, variance = running

@@ -14,7 +14,7 @@ from torch import Tensor
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
 from graphpartner.lab.baselines.layouts import Normalization
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 Propagate = Callable[[Tensor], Tensor]
@@ -45,7 +45,7 @@ class JKNet(Baseline):
     Settings: ClassVar = JKNetSettings
     settings: JKNetSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """Of every layer W, where asked for a second one for the node itself, and the bias: all within ±1/√columns."""
         settings = self.settings
         hidden, jumped = settings.hidden_channels, settings.hidden_channels
@@ -62,7 +62,7 @@ class JKNet(Baseline):
                 weights[f"{name}{layer}"] = Weight(initial.uniform(size, width, width**-0.5), settings.decay)
         return weights
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout after each hidden layer."""
         propagate = self.propagation(noise)
         layers: list[Tensor] = []
@@ -74,7 +74,7 @@ class JKNet(Baseline):
         logits = self.convolve(propagate, jumped, self.settings.layers, weights)
         return BaselineOutput(logits, [*layers, logits])
 
-    def propagation(self, noise: Quiet) -> Propagate:
+    def propagation(self, noise: NoDropout) -> Propagate:
         """H ↦ Â H."""
         matrix = self.graph.normalized(self.settings.normalization)
         return lambda H: matrix @ H

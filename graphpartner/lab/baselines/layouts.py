@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from graphpartner.graph.adjacency import normalized_adjacency, to_torch, with_loops, with_values
 from graphpartner.kernels.edge_products import Edges
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.training.prepared import count_classes, features
+from graphpartner.training.prepared import count_classes, feature_matrix
 
 Normalization = Literal["symmetric", "row"]
 
@@ -28,7 +28,7 @@ class BaselineGraph:
         self.num_nodes, self.num_features = data.x.shape
         self.num_classes = count_classes(data)
         self.device = device
-        self.X = features(data.x, form, device)
+        self.X = feature_matrix(data.x, form, device)
         edge_index, edge_weight = self.edge_list = data.edge_index, data.get("edge_weight")
         self.P = SparseMatrix(normalized_adjacency(edge_index, self.num_nodes, edge_weight).to(device))
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from graphpartner.kernels.narrow_product import times
+from graphpartner.kernels.narrow_product import matmul_narrow
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class MLP(Baseline):
     Settings: ClassVar = MLPSettings
     settings: MLPSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """W1 [d, h] and W2 [h, C]."""
         d, h, classes = self.graph.num_features, self.settings.hidden_channels, self.graph.num_classes
         return {
@@ -27,7 +27,7 @@ class MLP(Baseline):
             "weight2": Weight(initial.glorot(h, classes), self.settings.decay),
         }
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
         hidden = (noise.input(self.graph.X, self.settings.dropout) @ weights["weight1"]).relu()
-        return BaselineOutput(times(noise.hidden(hidden, self.settings.dropout), weights["weight2"]))
+        return BaselineOutput(matmul_narrow(noise.hidden(hidden, self.settings.dropout), weights["weight2"]))

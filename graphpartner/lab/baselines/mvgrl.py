@@ -29,7 +29,7 @@ from graphpartner.lab.baselines.pretrain import (
     take_rows,
 )
 from graphpartner.system.errors import InputError
-from graphpartner.training.prepared import features
+from graphpartner.training.prepared import feature_matrix
 from graphpartner.training.settings import between
 
 EPSILONS = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -114,7 +114,7 @@ class MultiView:
         self.width, self.device = settings.hidden_channels, device
         self.size = min(settings.window, n)
         self.count = settings.windows if self.size < n else 1
-        self.X = features(data.x, settings.features, device)
+        self.X = feature_matrix(data.x, settings.features, device)
         weight = data.get("edge_weight")
         A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
         S = personalized_pagerank(data.edge_index, n, settings.alpha, device, weight)

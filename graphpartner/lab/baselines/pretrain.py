@@ -16,7 +16,7 @@ from torch import Tensor
 from graphpartner.kernels import draws
 from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.draws import counters, uniform
-from graphpartner.training.loop import EarlyStopping, repeat
+from graphpartner.training.loop import EarlyStopping, run_epochs
 
 SLOPE = 0.25  # where PReLU starts
 
@@ -128,7 +128,7 @@ def pretrain(
         learner.keep(learning)
         here = here[learning]
 
-    repeat(learner.learn, learner.stopping, schedule.epochs, leave_behind, advance, before=learner.draw)
+    run_epochs(learner.learn, learner.stopping, schedule.epochs, leave_behind, advance, before=learner.draw)
     learner.store(done, here)
     return done
 

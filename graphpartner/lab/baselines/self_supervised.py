@@ -28,9 +28,9 @@ from graphpartner.lab.baselines.grace import GRACE
 from graphpartner.lab.baselines.mvgrl import MVGRL
 from graphpartner.lab.baselines.pretrain import PretextTask, pretrain
 from graphpartner.lab.baselines.supervised import BaselineRuns
-from graphpartner.model.losses import mean_surprise
+from graphpartner.model.losses import nll
 from graphpartner.system.device import pick_device
-from graphpartner.system.parallel import Tally, in_batches, like_batches
+from graphpartner.system.parallel import EpochCounter, even_batch_size, run_in_batches
 from graphpartner.system.progress import Progress, silent
 from graphpartner.training.prepared import Labelled, count_classes, labelled
 from graphpartner.training.trainer import check_batch_size, check_seeds
@@ -84,7 +84,7 @@ def logistic_regression(
     target = val.target.expand(of_val.shape[0], of_val.shape[1])
     weight = torch.full_like(target, 1 / target.shape[-1], dtype=E.dtype) if val.weight is None else val.weight
     right = ((of_val.argmax(-1) == target[..., None]) * weight[..., None]).sum(1)  # [R, K]
-    loss = mean_surprise(of_val.transpose(1, 2), target[:, None], weight[:, None])
+    loss = nll(of_val.transpose(1, 2), target[:, None], weight[:, None])
     most = right.max(-1, keepdim=True).values
     best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
     each = torch.arange(replicas, device=E.device)
@@ -162,7 +162,7 @@ def train_self_supervised(
     val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
     objective: PretextTask = settings.objective(data, place)
     batch_size = batch_size or plan_batch(objective, len(seeds), place)
-    tally = Tally(progress, len(seeds) * settings.epochs)
+    tally = EpochCounter(progress, len(seeds) * settings.epochs)
 
     def train_part(part: slice) -> Outcome:
         replicas = torch.arange(part.start, part.stop, device=place)
@@ -178,7 +178,7 @@ def train_self_supervised(
             )
         return fitted.logits.cpu(), fitted.val_loss.cpu(), trained.epochs.cpu()
 
-    parts = in_batches(train_part, len(seeds), batch_size, place, tally)
+    parts = run_in_batches(train_part, len(seeds), batch_size, place, tally)
     logits, val_loss, epochs = (torch.cat(each) for each in zip(*parts, strict=True))
     one = objective.initial(seeds[:1])
     parameters = sum(weight.numel() for weight in one) + (settings.hidden_channels + 1) * classes
@@ -192,4 +192,4 @@ def plan_batch(objective: PretextTask, replicas: int, device: torch.device) -> i
     if device.type == "cpu":
         return 1
     free, _ = torch.cuda.mem_get_info(device)
-    return like_batches(replicas, int(0.6 * free / objective.memory))
+    return even_batch_size(replicas, int(0.6 * free / objective.memory))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, BaselineSettings, Weight, Weights
-from graphpartner.lab.baselines.noise import Initial, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -27,7 +27,7 @@ class SGC(Baseline):
     Settings: ClassVar = SGCSettings
     settings: SGCSettings
 
-    def weights(self, initial: Initial) -> dict[str, Weight]:
+    def weights(self, initial: InitialWeights) -> dict[str, Weight]:
         """W [d, C] and b, uniform within ±1/√d."""
         d, classes = self.graph.num_features, self.graph.num_classes
         return {
@@ -35,7 +35,7 @@ class SGC(Baseline):
             "bias": Weight(initial.uniform(1, classes, d**-0.5), self.settings.decay),
         }
 
-    def forward(self, weights: Weights, noise: Quiet) -> BaselineOutput:
+    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
         """Nothing is dropped."""
         logits = self.graph.P.power(self.graph.X @ weights["weight"], self.settings.num_steps) + weights["bias"]
         return BaselineOutput(logits, [logits])

@@ -1,6 +1,6 @@
 """What training a baseline gives back: what every run predicts, and what it cost.
 
-R runs of one baseline, trained as one program: what :func:`graphpartner.training.loop.run` trains.
+R runs of one baseline, trained as one program: what :func:`graphpartner.training.loop.train_replicas` trains.
 
 Train many runs of one supervised baseline at once, and ask the best weights of each.
 """
@@ -16,11 +16,11 @@ from torch_geometric.data import Data
 from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.row_products import rows_of
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, BaselineSettings, Weights
-from graphpartner.lab.baselines.noise import Initial, Noise, Quiet
-from graphpartner.system.parallel import Tally, in_batches, like_batches
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout, RunDropout
+from graphpartner.system.parallel import EpochCounter, even_batch_size, run_in_batches
 from graphpartner.system.progress import Progress, silent
 from graphpartner.training.batch import loss_and_accuracy
-from graphpartner.training.loop import Trained, run
+from graphpartner.training.loop import Trained, train_replicas
 from graphpartner.training.prepared import Labelled, labelled
 
 
@@ -84,12 +84,12 @@ class BaselineBatch:
     ) -> None:
         self.model, self.shared, self.train, self.val = model, settings, train, val
         device = model.graph.device
-        self.noise = Noise(seeds, settings.epochs, device)
+        self.noise = RunDropout(seeds, settings.epochs, device)
         self.epoch = self.noise.epoch
         self.optimizers: dict[str, Adam] = {}
         self.buffers: Weights = {}
         rate = torch.full((len(seeds),), settings.lr, device=device)
-        for name, weight in model.weights(Initial(seeds, device)).items():
+        for name, weight in model.weights(InitialWeights(seeds, device)).items():
             if weight.learned:
                 self.optimizers[name] = Adam(weight.value, rate, torch.full_like(rate, weight.decay))
             else:
@@ -117,7 +117,7 @@ class BaselineBatch:
     @torch.no_grad()
     def output(self) -> BaselineOutput:
         """The forward pass without noise."""
-        return self.model.forward(self.named, Quiet())
+        return self.model.forward(self.named, NoDropout())
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Validation loss and accuracy, [R] each."""
@@ -163,21 +163,21 @@ def train_model(
     model = build()
     train = labelled(data.train_mask, data.y, len(seeds), "train_mask", device)
     val = labelled(data.val_mask, data.y, len(seeds), "val_mask", device)
-    tally = Tally(progress, len(seeds) * settings.epochs)
+    tally = EpochCounter(progress, len(seeds) * settings.epochs)
 
     def batch_of(part: slice) -> BaselineBatch:
         replicas = torch.arange(part.start, part.stop, device=device)
         return BaselineBatch(model, settings, seeds[part], train.of(replicas), val.of(replicas))
 
     def train_part(part: slice) -> Trained:
-        return run(batch_of(part), tally.add)
+        return train_replicas(batch_of(part), tally.add)
 
     first = batch_of(slice(0, 1))
     batch_size = batch_size or plan_batch(first, len(seeds), device)
-    parts = in_batches(train_part, len(seeds), batch_size, device, tally)
+    parts = run_in_batches(train_part, len(seeds), batch_size, device, tally)
     trained = Trained.join(parts)
     together = max(part.val_loss.numel() for part in parts)
-    outputs = ask(model, list(first.named), trained, together, keep_layers)
+    outputs = predict_logits(model, list(first.named), trained, together, keep_layers)
     return BaselineRuns(
         name=name,
         seeds=seeds,
@@ -195,7 +195,9 @@ def train_model(
 
 
 @torch.no_grad()
-def ask(model: Baseline, names: list[str], trained: Trained, together: int, keep_layers: bool) -> list[BaselineOutput]:
+def predict_logits(
+    model: Baseline, names: list[str], trained: Trained, together: int, keep_layers: bool
+) -> list[BaselineOutput]:
     """The forward pass of the best weights, so many runs at a time, brought to the CPU; hidden states where asked for.
 
     They are not held otherwise: a hundred runs of a deep model have gigabytes of them.
@@ -203,7 +205,7 @@ def ask(model: Baseline, names: list[str], trained: Trained, together: int, keep
     outputs = []
     for start in range(0, trained.val_loss.numel(), together):
         piece = (weight[start : start + together] for weight in trained.weights)
-        output = model.forward(dict(zip(names, piece, strict=True)), Quiet())
+        output = model.forward(dict(zip(names, piece, strict=True)), NoDropout())
         layers = [state.cpu() for state in output.layers] if keep_layers else []
         outputs.append(BaselineOutput(output.logits.cpu(), layers))
     return outputs
@@ -226,4 +228,4 @@ def plan_batch(first: BaselineBatch, replicas: int, device: torch.device) -> int
     each = torch.cuda.max_memory_allocated(device) - before + state
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info(device)
-    return like_batches(replicas, int(MEMORY_SHARE * free / each))
+    return even_batch_size(replicas, int(MEMORY_SHARE * free / each))

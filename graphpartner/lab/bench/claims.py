@@ -11,7 +11,7 @@ import torch
 
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.system.meter import synchronize
-from graphpartner.training.prepared import Problem
+from graphpartner.training.prepared import PreparedGraph
 from graphpartner.training.settings import Settings
 
 
@@ -75,7 +75,7 @@ def measure_machine(device: torch.device) -> Machine:
     return Machine(bandwidth=8 * large / copy, rate=2 * side**3 / product)
 
 
-def epoch_floor(problem: Problem, settings: Settings, replicas: int, machine: Machine) -> float:
+def epoch_floor(problem: PreparedGraph, settings: Settings, replicas: int, machine: Machine) -> float:
     """Seconds for one epoch of R runs, training and validation, by the cheapest plan.
 
     Operations: the kept entries of X times the h columns of W^(1), forward and backward, all of them once more for

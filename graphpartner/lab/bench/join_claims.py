@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from graphpartner.enhance.blocks import joined
+from graphpartner.enhance.blocks import join_blocks
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.rule import Rule
@@ -29,7 +29,7 @@ def blockwise_join(graph: str, root: str | None, k: int = 3, threshold: float = 
     data = load_dataset(graph, root)
     features = read_features(data.x)
     A = adjacency(data.edge_index, features.num_nodes)
-    return joined(scipy_join(Rule(features, threshold), A, k, 1024), features.num_nodes)
+    return join_blocks(scipy_join(Rule(features, threshold), A, k, 1024), features.num_nodes)
 
 
 def against_scipy(graph: str, root: str | None, bar: float | None) -> Claim:
@@ -82,7 +82,7 @@ def within_a_second(graph: str, root: str | None) -> Claim:
     return Claim(what, graph, device_name(device), "exact", ours, 1.0, 1 / ours, 1.0, None, same, note)
 
 
-def join_rows(root: str | None) -> Iterator[Callable[[], Claim]]:
+def join_claims(root: str | None) -> Iterator[Callable[[], Claim]]:
     """The claims about the join, each as a function to call; on a GPU where there is one."""
     for graph in CATALOGUE:
         if torch.cuda.is_available():

@@ -6,9 +6,9 @@ import torch
 
 from graphpartner.lab.bench.claims import Claim
 from graphpartner.lab.bench.growth import Point, scale_points
-from graphpartner.lab.bench.join_claims import join_rows
+from graphpartner.lab.bench.join_claims import join_claims
 from graphpartner.lab.bench.join_growth import join_points
-from graphpartner.lab.bench.training_claims import cpu_rows, cuda_rows
+from graphpartner.lab.bench.training_claims import cpu_claims, cuda_claims
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
 
@@ -39,7 +39,7 @@ def run_suite(
         claims: list[Callable[[], Claim | Point]] = list(scale_points("cuda" if on_gpu else "cpu"))
         claims += [] if on_gpu else join_points()
     else:
-        claims = list({"cpu": cpu_rows, "cuda": cuda_rows, "join": join_rows}[suite](root))
+        claims = list({"cpu": cpu_claims, "cuda": cuda_claims, "join": join_claims}[suite](root))
     measured: list[Claim | Point] = []
     for done, claim in enumerate(claims):
         progress(done, len(claims))

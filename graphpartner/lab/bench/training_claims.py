@@ -19,8 +19,8 @@ from graphpartner.model.propagation import DENSE_POWER_BYTES, PlanName, Propagat
 from graphpartner.system.device import device_name
 from graphpartner.system.meter import seconds_each, synchronize
 from graphpartner.training.batch import Batch
-from graphpartner.training.loop import EarlyStopping, Program
-from graphpartner.training.prepared import Problem, labelled, prepare
+from graphpartner.training.loop import CapturedStep, EarlyStopping
+from graphpartner.training.prepared import PreparedGraph, labelled, prepare_graph
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
 
@@ -43,16 +43,16 @@ def bench_settings(graph: str, num_steps: int = 10) -> Settings:
 
 
 class Engine:
-    """R runs of the engine, an epoch at a time, as :func:`graphpartner.training.loop.run` does it."""
+    """R runs of the engine, an epoch at a time, as :func:`graphpartner.training.loop.train_replicas` does it."""
 
     def __init__(self, data: Data, settings: Settings, replicas: int, device: torch.device) -> None:
-        self.problem: Problem = prepare(data, settings, device, replicas)
+        self.problem: PreparedGraph = prepare_graph(data, settings, device, replicas)
         train_nodes = labelled(data.train_mask, data.y, replicas, "train_mask", device)
         val_nodes = labelled(data.val_mask, data.y, replicas, "val_mask", device)
         seeds = list(range(replicas))
         self.batch = Batch(self.problem, [settings] * replicas, seeds, train_nodes, val_nodes)
         self.stopping = EarlyStopping(self.batch.weights, settings.patience)
-        self.epoch = Program(self._one_epoch, device)
+        self.epoch = CapturedStep(self._one_epoch, device)
         for _ in range(5):
             self.epoch()
 
@@ -122,7 +122,7 @@ def against_peer(peer: str, root: str | None, device: torch.device, bar: float |
 def plan_choice(graph: str, root: str | None, device: torch.device, num_steps: int, replicas: int) -> Claim:
     """The plan that was chosen for A_en^l H against the best of all plans, forward and backward."""
     data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph, num_steps)
-    chosen = prepare(data, settings, device, replicas).propagate
+    chosen = prepare_graph(data, settings, device, replicas).propagate
     n = data.num_nodes
     H = torch.rand(n, replicas * settings.hidden_channels, device=device, requires_grad=True)
     plans: tuple[PlanName, ...] = ("steps", "dense") if 4 * n * n <= DENSE_POWER_BYTES else ("steps",)
@@ -207,7 +207,7 @@ def whole_row(root: str | None, device: torch.device, limit: float) -> Claim:
     )
 
 
-def cpu_rows(root: str | None) -> Iterator[Callable[[], Claim]]:
+def cpu_claims(root: str | None) -> Iterator[Callable[[], Claim]]:
     """The claims about two CPU cores, each as a function to call."""
     device = torch.device("cpu")
     machine = measure_machine(device)
@@ -222,7 +222,7 @@ def cpu_rows(root: str | None) -> Iterator[Callable[[], Claim]]:
             yield partial(plan_choice, graph, root, device, steps, 1)
 
 
-def cuda_rows(root: str | None) -> Iterator[Callable[[], Claim]]:
+def cuda_claims(root: str | None) -> Iterator[Callable[[], Claim]]:
     """The claims about one GPU, each as a function to call."""
     device = torch.device("cuda")
     machine = measure_machine(device)

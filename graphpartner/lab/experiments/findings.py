@@ -17,7 +17,7 @@ from graphpartner.lab.experiments import findings as depth_findings
 from graphpartner.lab.experiments import findings as table_findings
 from graphpartner.lab.experiments.results import Cell
 from graphpartner.lab.experiments.schema import load_experiments
-from graphpartner.lab.experiments.verdict import Verdict, curve, find, graphs_of, means, paired
+from graphpartner.lab.experiments.verdict import Verdict, curve, find_cell, graphs_of, means, paired
 from graphpartner.system.files import write_atomically
 
 ENSEMBLE = "ensemble of 16"
@@ -45,7 +45,11 @@ def table1(cells: Sequence[Cell]) -> Iterator[Verdict]:
         yield from _ahead(cells, PAPER_ROW, in_paper, graph, finding)
         yield from _ahead(cells, "GPNN (best)", list(rows), graph, f"{AHEAD_OF_ALL} on {title(graph)}", ours=True)
     for row in dict.fromkeys(cell.row for cell in cells if cell.elsewhere is not None and cell.graph in PUBLIC):
-        own = [cell for graph in PUBLIC if (cell := find(cells, row, graph)) is not None and cell.elsewhere is not None]
+        own = [
+            cell
+            for graph in PUBLIC
+            if (cell := find_cell(cells, row, graph)) is not None and cell.elsewhere is not None
+        ]
         differences = {cell.graph: (cell.mean or 0.0) - (cell.elsewhere or 0.0) for cell in own}
         if differences:
             yield Verdict(
@@ -62,12 +66,12 @@ def _ahead(
     cells: Sequence[Cell], row: str, others: Sequence[str], graph: str, finding: str, ours: bool = False
 ) -> Iterator[Verdict]:
     """Whether a row is ahead of all others on a graph."""
-    own = find(cells, row, graph)
+    own = find_cell(cells, row, graph)
     ahead: list[str] = []
     behind: list[str] = []
     unknown: list[str] = []
     for name in others:
-        other = find(cells, name, graph)
+        other = find_cell(cells, name, graph)
         difference = paired([own], [other]) if own is not None and other is not None else None
         if difference is None:
             unknown.append(name)
@@ -93,7 +97,7 @@ def table3(cells: Sequence[Cell]) -> Iterator[Verdict]:
     gains: dict[str, float] = {}
     told = []
     for graph in graphs_of(cells):
-        on, off = (find(cells, row, graph) for row in ("with enhancement", "without enhancement"))
+        on, off = (find_cell(cells, row, graph) for row in ("with enhancement", "without enhancement"))
         gain = paired([on], [off]) if on is not None and off is not None else None
         if gain is not None:
             gains[graph] = gain.mean
@@ -108,7 +112,9 @@ def table3(cells: Sequence[Cell]) -> Iterator[Verdict]:
             ", ".join(told),
         )
     for graph in graphs_of(cells):
-        pairs = [[find(cells, "edges", graph, f"{kind}_{name}") for kind in ("new", "original")] for name in QUALITIES]
+        pairs = [
+            [find_cell(cells, "edges", graph, f"{kind}_{name}") for kind in ("new", "original")] for name in QUALITIES
+        ]
         if any(cell is None for pair in pairs for cell in pair):
             continue
         (new_rate, old_rate), (new_cosine, old_cosine) = ([cell.mean for cell in pair if cell] for pair in pairs)
@@ -131,7 +137,7 @@ def table4(cells: Sequence[Cell]) -> Iterator[Verdict]:
         faster, told = 0, []
         graphs = graphs_of(cells)
         for graph in graphs:
-            ours, theirs = (find(cells, f"{name}, {how}", graph, "seconds") for name in ("GPNN", "GCNII"))
+            ours, theirs = (find_cell(cells, f"{name}, {how}", graph, "seconds") for name in ("GPNN", "GCNII"))
             if ours is None or theirs is None or not ours.mean or theirs.mean is None:
                 continue
             faster += ours.mean < theirs.mean
@@ -146,7 +152,7 @@ def table4(cells: Sequence[Cell]) -> Iterator[Verdict]:
             )
     told, fewer = [], True
     for graph in graphs_of(cells):
-        ours, theirs = (find(cells, f"{name}, one by one", graph, "parameters") for name in ("GPNN", "GCNII"))
+        ours, theirs = (find_cell(cells, f"{name}, one by one", graph, "parameters") for name in ("GPNN", "GCNII"))
         if ours is not None and theirs is not None and ours.mean is not None and theirs.mean is not None:
             fewer &= ours.mean < theirs.mean
             told.append(f"{title(graph)} {ours.mean:,.0f} against {theirs.mean:,.0f}")
@@ -157,12 +163,12 @@ def table4(cells: Sequence[Cell]) -> Iterator[Verdict]:
 def scores(cells: Sequence[Cell]) -> Iterator[Verdict]:
     """Scores of the contrastive loss."""
     for graph in graphs_of(cells):
-        plain = find(cells, "inner, self", graph)
+        plain = find_cell(cells, "inner, self", graph)
         for row, finding, wanted in (
             ("softmax, self", "A softmax after the inner product harms", "behind"),
             ("cosine, neighbours", "Cosine scores with neighbours as positives do as well as inner products", "level"),
         ):
-            other = find(cells, row, graph)
+            other = find_cell(cells, row, graph)
             difference = paired([other], [plain]) if other is not None and plain is not None else None
             if difference is None:
                 continue
@@ -212,8 +218,12 @@ def beyond(cells: Sequence[Cell]) -> Iterator[Verdict]:
     steps = ("paper", "tuned", "views", "distilled", ENSEMBLE)
     for graph in graphs_of(cells):
         for before, after in pairwise(steps):
-            b = find(cells, after, graph)
-            a = find(cells, after, graph, "member_accuracy") if after == ENSEMBLE else find(cells, before, graph)
+            b = find_cell(cells, after, graph)
+            a = (
+                find_cell(cells, after, graph, "member_accuracy")
+                if after == ENSEMBLE
+                else find_cell(cells, before, graph)
+            )
             if a is None or b is None or (difference := paired([b], [a])) is None:
                 continue
             finding, rule = f"{before} → {after} helps on {title(graph)}", "above 0 (paired, p < 0.05)"

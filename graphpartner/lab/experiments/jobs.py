@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.training.settings import PER_REPLICA
 
-LOOKS = ("statistics", "edge-quality")
+DATASET_METHODS = ("statistics", "edge-quality")
 """Methods that only look at the graph: one run says it all."""
 
-LATER = {"generations": 1, "groups": 1, "regression_decay": 0.0}
+IDENTITY_DEFAULTS = {"generations": 1, "groups": 1, "regression_decay": 0.0}
 """Settings that came after the first runs were written down, and the values that leave these what they were."""
 
 WORDS = 30  # entries of a row of features, roughly
@@ -37,7 +37,7 @@ class Run:
     """One training, or one look at a graph, with everything that its result follows from.
 
     Attributes:
-        method: ``gpnn``, a baseline, or one of :data:`LOOKS`.
+        method: ``gpnn``, a baseline, or one of :data:`DATASET_METHODS`.
         graph: by name.
         settings: all of them, not only what differs from a preset.
         changes: what differs from a baseline's own settings; part of ``settings`` already.
@@ -70,7 +70,7 @@ class Run:
         own seed alone.
         """
         kept = ("method", "graph", "settings", "seed", "device", "version", "members", "timing")
-        settings = {name: value for name, value in self.settings.items() if LATER.get(name) != value}
+        settings = {name: value for name, value in self.settings.items() if IDENTITY_DEFAULTS.get(name) != value}
         company = {"together": self.together} if self.together else {}
         return {name: getattr(self, name) for name in kept} | company | {"settings": settings}
 

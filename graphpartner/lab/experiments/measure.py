@@ -20,10 +20,10 @@ from graphpartner.graph.adjacency import row_normalized
 from graphpartner.graph.statistics import graph_statistics
 from graphpartner.lab.baselines.supervised import BaselineRuns
 from graphpartner.lab.experiments.graph_cache import LoadedGraph
-from graphpartner.lab.experiments.jobs import LOOKS, Run, trainings
+from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run, trainings
 from graphpartner.lab.experiments.journal import Line
 from graphpartner.model.gpnn import Output, forward
-from graphpartner.model.propagation import to_depths
+from graphpartner.model.propagation import propagate_to_depths
 from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.smoothness.mad_gap import mad_gap_details
@@ -45,7 +45,7 @@ LAYERS = {"layer_energy", "layer_s_min", "layer_s_max", "layer_lower", "layer_up
 PICTURED = 4  # the layer whose embedding the paper's Figure 1 shows
 
 
-def of_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) -> Measured:
+def measure_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) -> Measured:
     """The wanted measures of one run of GPNN.
 
     ``mad_gap`` is of the last layer's embedding α H^φ1 + (1 − α) H^φ2, ``mad_gap_smoothed`` of H^(l+1); ``energy`` is
@@ -57,7 +57,9 @@ def of_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) ->
     settings, problem, edges = runs.settings[run], runs.problem, graph.data.edge_index
     with torch.no_grad():
         weights = runs.weight1[run : run + 1], runs.weight2[run : run + 1]
-        propagate = to_depths(problem.propagate, [settings.num_steps])  # the runs beside it may have gone deeper
+        propagate = propagate_to_depths(
+            problem.propagate, [settings.num_steps]
+        )  # the runs beside it may have gone deeper
         out = Output(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
     found: Measured = {}
     if wanted & GAPS:
@@ -76,7 +78,7 @@ def of_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) ->
     return found
 
 
-def of_baseline(
+def measure_baseline(
     runs: BaselineRuns, run: int, graph: LoadedGraph, wanted: frozenset[str], settings: Measured
 ) -> Measured:
     """The wanted measures of one run of a baseline; lists hold one value a layer."""
@@ -84,11 +86,11 @@ def of_baseline(
     if wanted & GAPS:
         found["mad_gap"] = float(mad_gap_details(runs.logits[run], graph.pairs).gap)
     if wanted & LAYERS:
-        found |= _of_layers(runs, run, graph, settings, draw="picture" in wanted)
+        found |= _measure_layers(runs, run, graph, settings, draw="picture" in wanted)
     return found
 
 
-def _of_layers(runs: BaselineRuns, run: int, graph: LoadedGraph, settings: Measured, draw: bool) -> Measured:
+def _measure_layers(runs: BaselineRuns, run: int, graph: LoadedGraph, settings: Measured, draw: bool) -> Measured:
     """Energy, squared singular values and the bounds of Eq. 6 of every layer, and a picture of the fourth."""
     data = graph.data
     weights = [weight[run].cpu() for weight in runs.weights.values() if weight.dim() == 3 and weight.shape[1] > 1]
@@ -125,11 +127,11 @@ def picture(embedding: Tensor) -> list[list[float]]:
 WARM_UP = 3  # epochs of the call before a timed one: loops are compiled and libraries loaded only once
 
 
-def perform(batch: list[Run], graph: LoadedGraph, progress: Progress = silent) -> list[Line]:
+def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent) -> list[Line]:
     """Train and measure runs that belong together, and give back a line for each."""
     first = batch[0]
-    if first.method in LOOKS:
-        return [run.identity | {"key": run.key, "measured": _plain(_look(run, graph.data))} for run in batch]
+    if first.method in DATASET_METHODS:
+        return [run.identity | {"key": run.key, "measured": _plain(_measure_dataset(run, graph.data))} for run in batch]
     places = trainings(batch)
     data = graph.split_for([training.split for training in places])
     if first.timing:
@@ -206,8 +208,8 @@ def _plain(value: Any) -> Any:
 
 def _smoothness(run: Run, place: int, trained: Runs | BaselineRuns, graph: LoadedGraph) -> Measured:
     if isinstance(trained, Runs):
-        return of_gpnn(trained, place, graph, run.measures)
-    return of_baseline(trained, place, graph, run.measures, run.settings)
+        return measure_gpnn(trained, place, graph, run.measures)
+    return measure_baseline(trained, place, graph, run.measures, run.settings)
 
 
 def _parameters(trained: Runs | BaselineRuns) -> int:
@@ -216,7 +218,7 @@ def _parameters(trained: Runs | BaselineRuns) -> int:
     return trained.parameters
 
 
-def _look(run: Run, data: Data) -> Measured:
+def _measure_dataset(run: Run, data: Data) -> Measured:
     if run.method == "statistics":
         counted = dataclasses.asdict(graph_statistics(data))
         return {name.removeprefix("num_"): value for name, value in counted.items()}
@@ -227,7 +229,7 @@ def _look(run: Run, data: Data) -> Measured:
 
 def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
     """All settings of a run: the preset's or the baseline's own, with the changes."""
-    if method in LOOKS:
+    if method in DATASET_METHODS:
         return copy.copy(changes)
     if preset is not None:
         return preset.replace(**changes).asdict()

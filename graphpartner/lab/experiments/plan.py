@@ -6,7 +6,7 @@ from typing import Any
 
 from graphpartner.graph.catalogue import CATALOGUE, data_root
 from graphpartner.lab.experiments.graph_cache import Graphs
-from graphpartner.lab.experiments.jobs import LOOKS, Run
+from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run
 from graphpartner.lab.experiments.measure import settings_of
 from graphpartner.lab.experiments.results import Cell, grid
 from graphpartner.lab.experiments.schema import TARGETS, Experiment, Row, load_experiments
@@ -51,7 +51,7 @@ class Selection:
         if wrong:
             raise InputError(f"{wrong[0]}: must be one of {', '.join(TARGETS)} or all")
         loaded = load_experiments()
-        methods = {row.method for experiment in loaded for row in experiment.rows.values()} - set(LOOKS)
+        methods = {row.method for experiment in loaded for row in experiment.rows.values()} - set(DATASET_METHODS)
         for option, given, known in (("graphs", self.graphs, CATALOGUE), ("methods", self.methods, sorted(methods))):
             if given is not None and not given:
                 raise InputError(f"--{option} names none: must be among {', '.join(known)}")
@@ -87,7 +87,7 @@ def plan(experiment: Experiment, selection: Selection, device: str, graphs: Grap
     """Every cell of an experiment with its runs, or with the reason why it stays empty."""
     slots = []
     for name, row in experiment.rows.items():
-        if selection.methods is not None and row.method not in (*selection.methods, *LOOKS):
+        if selection.methods is not None and row.method not in (*selection.methods, *DATASET_METHODS):
             continue
         for graph, count in _graphs(experiment, selection).items():
             if selection.graphs is not None and graph not in selection.graphs:
@@ -102,7 +102,7 @@ def plan(experiment: Experiment, selection: Selection, device: str, graphs: Grap
 
 def _asked(row: Row, count: int, selection: Selection) -> tuple[Row, int]:
     """A row as it is run, and how many runs a cell of it has. A preview's ensemble is one, of the runs there are."""
-    if row.method in LOOKS:
+    if row.method in DATASET_METHODS:
         return row, 1
     if selection.quick and row.members > 1:
         return dataclasses.replace(row, members=max(2, selection.seeds or count)), 1

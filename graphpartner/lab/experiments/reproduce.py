@@ -11,7 +11,7 @@ from graphpartner.lab.experiments.findings import verdicts, write_verdicts
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import Run, batches
 from graphpartner.lab.experiments.journal import Journal, Line
-from graphpartner.lab.experiments.measure import perform
+from graphpartner.lab.experiments.measure import run_batch
 from graphpartner.lab.experiments.plan import Selection, Slot, places_of, plan
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, merged, read_cells, write_cells
 from graphpartner.lab.experiments.schema import TARGETS
@@ -114,7 +114,7 @@ def _do(missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, 
             progress(round(1000 * (done + share * part / max(1, whole)) / total), 1000)
 
         try:
-            lines = perform(batch, graphs.load(batch[0].graph), tell)
+            lines = run_batch(batch, graphs.load(batch[0].graph), tell)
         except (InputError, ImportError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _out_of_memory(error):
                 raise

@@ -65,7 +65,7 @@ def paired(first: Sequence[Cell], second: Sequence[Cell]) -> Paired | None:
     return Paired(fmean(differences), p, len(differences))
 
 
-def find(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy") -> Cell | None:
+def find_cell(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy") -> Cell | None:
     """The cell of a row on a graph that has a mean."""
     for cell in cells:
         if (cell.row, cell.graph, cell.measure) == (row, graph, measure) and cell.mean is not None:

@@ -65,7 +65,7 @@ def number(measure: str, value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def spread(measure: str, value: float | None, sd: float | None) -> str:
+def mean_sd(measure: str, value: float | None, sd: float | None) -> str:
     """Mean ± standard deviation; one digit more than the paper where ours is an accuracy."""
     if value is not None and measure.endswith("accuracy"):
         return f"{value:.2f}" + (f" ± {sd:.2f}" if sd is not None else "")
@@ -130,7 +130,7 @@ def _columns(cells: Sequence[Cell], with_measure: bool) -> list[Column]:
         Text(cell.reason or "", "yellow") if cell.mean is None else Text(cell.outcome, COLOURS[cell.outcome])
         for cell in cells
     ]
-    ours = ["" if cell.mean is None else spread(cell.measure, cell.mean, cell.sd) + mark(cell) for cell in cells]
+    ours = ["" if cell.mean is None else mean_sd(cell.measure, cell.mean, cell.sd) + mark(cell) for cell in cells]
     columns = [
         Column("", [cell.row for cell in cells], "left", wraps=True),
         Column("graph", [cell.graph for cell in cells], "left"),
@@ -160,7 +160,7 @@ def short(cell: Cell | None) -> str:
     """A number without its spread, a dash where there is none."""
     if cell is None or cell.mean is None:
         return "–"
-    return spread(cell.measure, cell.mean, None) if cell.measure == "accuracy" else number(cell.measure, cell.mean)
+    return mean_sd(cell.measure, cell.mean, None) if cell.measure == "accuracy" else number(cell.measure, cell.mean)
 
 
 def markdown(cells: Sequence[Cell]) -> str:
@@ -201,7 +201,7 @@ def _markdown_cell(cell: Cell | None) -> str:
     said = f"*{cell.reason or 'not run'}*"
     if cell.mean is not None:
         runs = f" ({cell.runs})" if cell.runs > 1 else ""
-        said = f"**{spread(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
+        said = f"**{mean_sd(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
     if cell.published is not None:
         outcome = f", {difference(cell)} {OUTCOMES[cell.outcome]}".rstrip() if cell.mean is not None else ""
         said += f"<br>paper {published(cell)}{outcome}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphpartner.graph.catalogue import title
 from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import curve, find, graphs_of, means
+from graphpartner.lab.experiments.verdict import curve, find_cell, graphs_of, means
 from graphpartner.lab.pages.figures import BAND, COLOURS, GRAPH, GREY, LINES, MARKS, SIZE, SMALL, STYLE, WHOLE, save
 
 COLUMNS = 3
@@ -27,7 +27,7 @@ def draw_accuracies(figure: Any, cells: Sequence[Cell]) -> None:
     figure.set_size_inches(max(6.0, 3.0 * columns + 0.6), lines * (0.2 * len(rows) + 0.9) + 0.4)
     panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
     for axes, graph in zip(panels, graphs, strict=False):
-        _panel(axes, [find(cells, row, graph) for row in rows])
+        _panel(axes, [find_cell(cells, row, graph) for row in rows])
         axes.set_title(title(graph))
         axes.grid(True)
     for axes in panels[len(graphs) :]:

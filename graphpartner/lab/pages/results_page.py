@@ -13,7 +13,7 @@ from graphpartner.lab.experiments.findings import AHEAD_OF_ALL, NEAR, PAPER_ROW,
 from graphpartner.lab.experiments.reproduce import read_results
 from graphpartner.lab.experiments.results import Cell
 from graphpartner.lab.experiments.schema import TARGETS
-from graphpartner.lab.experiments.verdict import Verdict, find, graphs_of
+from graphpartner.lab.experiments.verdict import Verdict, find_cell, graphs_of
 from graphpartner.lab.pages.alt_texts import alt_text
 from graphpartner.lab.pages.comparison import COUNTS, RULE, difference, mark, markdown, number, published, verdict_lines
 from graphpartner.lab.pages.result_figures import FIGURES, draw
@@ -228,7 +228,7 @@ def _table(ours: Sequence[Cell], others: Sequence[Cell]) -> str:
     lines = ["| test accuracy, % | " + " | ".join(title(graph) for graph in graphs) + " |"]
     lines.append("|---|" + "---|" * len(graphs))
     for row in dict.fromkeys(cell.row for cell in ours):
-        lines.append(f"| {row} | " + " | ".join(_beside(find(ours, row, graph)) for graph in graphs) + " |")
+        lines.append(f"| {row} | " + " | ".join(_beside(find_cell(ours, row, graph)) for graph in graphs) + " |")
     lines.append("| best baseline | " + " | ".join(_highest(others, graph) for graph in graphs) + " |")
     return "\n".join([*lines, "", "In parentheses: less the published number.", ""])
 

@@ -87,7 +87,7 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     seen.by_class = data.get("train_mask") is None
     split = per_class_splits(data.y, seeds) if seen.by_class else resplit(data, seeds)
     seen.train_mask = split.train_mask
-    seen.judge_mask = halves(split.val_mask, data.y, seeds)
+    seen.judge_mask = halve_validation(split.val_mask, data.y, seeds)
     seen.val_mask = split.val_mask & ~seen.judge_mask
     if "test_mask" in seen:
         del seen.test_mask
@@ -101,18 +101,18 @@ def resplit(data: Data, seeds: range) -> Split:
     """The public split for even seeds; for odd ones its training and validation nodes drawn anew. No test node."""
     pool = data.train_mask | data.val_mask
     counts = torch.bincount(data.y[data.train_mask])
-    rows = [data.train_mask if seed % 2 == 0 else some_of_each(pool, data.y, counts, seed) for seed in seeds]
+    rows = [data.train_mask if seed % 2 == 0 else some_of_each_class(pool, data.y, counts, seed) for seed in seeds]
     masks = torch.stack(rows)
     return Split(masks, pool & ~masks, torch.zeros_like(masks))
 
 
-def halves(masks: Tensor, y: Tensor, seeds: range) -> Tensor:
+def halve_validation(masks: Tensor, y: Tensor, seeds: range) -> Tensor:
     """Of every class half of the nodes under each mask [S, n], by seed; of an odd number the smaller half."""
     rows = zip(masks, seeds, strict=True)
-    return torch.stack([some_of_each(mask, y, torch.bincount(y[mask]) // 2, seed) for mask, seed in rows])
+    return torch.stack([some_of_each_class(mask, y, torch.bincount(y[mask]) // 2, seed) for mask, seed in rows])
 
 
-def some_of_each(mask: Tensor, y: Tensor, counts: Tensor, seed: int) -> Tensor:
+def some_of_each_class(mask: Tensor, y: Tensor, counts: Tensor, seed: int) -> Tensor:
     """So many nodes of each class as counts [C] say, drawn from those under a mask [n]."""
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.zeros_like(mask)
@@ -151,7 +151,7 @@ class Judgement(NamedTuple):
         return self.accuracy - self.surprise
 
 
-def judge(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
+def judge_settings(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
     """Each of these settings over all development splits, as one batch of replicas.
 
     Where ``seen`` has ``class_weights``, a class counts as much as they say, however many nodes stand for it.
@@ -168,7 +168,7 @@ def judged(logits: Tensor, seen: Data) -> Judgement:
     """Runs of one configuration, logits [S, n, C], one a development split of ``seen``."""
     share = node_shares(seen.judge_mask, seen.y, seen.get("class_weights"))
     right = (logits.argmax(-1) == seen.y).float()
-    accuracy, surprise = (share * right).sum(-1), least_surprise(logits, seen.y, share)
+    accuracy, surprise = (share * right).sum(-1), least_nll(logits, seen.y, share)
     return Judgement(float(accuracy.mean()), float(surprise.mean()))
 
 
@@ -194,7 +194,7 @@ def node_shares(mask: Tensor, y: Tensor, class_weights: Tensor | None = None) ->
     return (member * (class_weights / member.sum(1, keepdim=True).clamp(min=1))).sum(-1).float()
 
 
-def least_surprise(logits: Tensor, y: Tensor, share: Tensor) -> Tensor:
+def least_nll(logits: Tensor, y: Tensor, share: Tensor) -> Tensor:
     """min_T Σ_i share_i · −log softmax(logits_i / T)_{y_i}, [R], of logits [R, n, C] and shares [R, n]."""
     counted = (share > 0).any(0)
     logits, y, share = logits[:, counted], y[counted], share[:, counted]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch_geometric.data import Data
 
-from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge, ranked
+from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge_settings, ranked
 from graphpartner.lab.search.space import Choice, Space
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import optuna
 
 
-THROUGH = 0.3  # share of the configurations that go on from a first few splits to all of them
+PROMOTE_FRACTION = 0.3  # share of the configurations that go on from a first few splits to all of them
 # replicas of different depth could travel together, but only step by step, to the depth of the deepest
 FREE = tuple(name for name in PER_REPLICA if name != "num_steps")
 FINALISTS = 6  # the best trials are judged once more, on splits that the search has not seen
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The outcome of a search.
 
     Attributes:
@@ -57,7 +57,7 @@ def search(
     starts: Sequence[Settings] = (),
     device: str | torch.device = "auto",
     progress: Progress = silent,
-) -> Found:
+) -> SearchResult:
     """Look for the settings that do best on validation nodes, on average over development splits.
 
     It climbs the merit of :mod:`graphpartner.lab.search.judgement`; the best few are judged again (:func:`final`).
@@ -90,7 +90,7 @@ def search(
         weights = class_weights(seen, starts[0] if starts else base, device)
         study.set_user_attr("class_weights", None if weights is None else weights.tolist())
     seen.class_weights = _class_weights(study)
-    group = max(1, replicas // heat(splits))
+    group = max(1, replicas // first_rung(splits))
     begun = time.monotonic()
     waiting = [start for start in starts if not _tried(study, _inside(start, space))]
     while (done := len(finished(study))) < trials and (seconds is None or time.monotonic() - begun < seconds):
@@ -98,7 +98,7 @@ def search(
         if begins := bool(waiting):
             study.enqueue_trial(_inside(waiting.pop(0), space))
         asked = _ask(study, space, min(group, trials - done))
-        _race(study, [(trial, base.replace(**each)) for trial, each in asked], begins, seen, device)
+        _successive_halving(study, [(trial, base.replace(**each)) for trial, each in asked], begins, seen, device)
     progress(trials, trials)
     return final(data, study, base, splits, device)
 
@@ -132,7 +132,7 @@ def _class_weights(study: "optuna.Study") -> torch.Tensor | None:
     return None if known is None else torch.tensor(known)
 
 
-def _race(
+def _successive_halving(
     study: "optuna.Study",
     runners: list[tuple["optuna.Trial", Settings]],
     begins: bool,
@@ -146,7 +146,7 @@ def _race(
     import optuna
 
     splits = seen.train_mask.shape[0]
-    few = heat(splits)
+    few = first_rung(splits)
     early = merits(_splits(seen, slice(0, few)), [settings for _, settings in runners], device)
     for (trial, _), value in zip(runners, early, strict=True):
         trial.report(value, few)
@@ -173,23 +173,23 @@ def judge_alike(seen: Data, settings: list[Settings], device: str | torch.device
         groups.setdefault(each.replace(**same), []).append(place)
     judged: dict[int, Judgement] = {}
     for places in groups.values():
-        judged |= zip(places, judge(seen, [settings[place] for place in places], device), strict=True)
+        judged |= zip(places, judge_settings(seen, [settings[place] for place in places], device), strict=True)
     return [judged[place] for place in range(len(settings))]
 
 
 def merits(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
     """What the search climbs, of each of these settings."""
-    return [each.merit for each in judge(seen, settings, device)]
+    return [each.merit for each in judge_settings(seen, settings, device)]
 
 
-def heat(splits: int) -> int:
+def first_rung(splits: int) -> int:
     """How many splits a configuration is seen on before it is known whether it goes on."""
     return min(splits, max(2, splits // 4))  # one alone says little
 
 
 def quantile(values: list[float]) -> float:
-    """The value that a share of ``THROUGH`` of these reach."""
-    return sorted(values, reverse=True)[max(0, math.ceil(THROUGH * len(values)) - 1)]
+    """The value that a share of ``PROMOTE_FRACTION`` of these reach."""
+    return sorted(values, reverse=True)[max(0, math.ceil(PROMOTE_FRACTION * len(values)) - 1)]
 
 
 def _splits(seen: Data, which: slice) -> Data:
@@ -199,7 +199,7 @@ def _splits(seen: Data, which: slice) -> Data:
     return part
 
 
-def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> Found:
+def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> SearchResult:
     """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best.
 
     The winner is, of those whose accuracy is within one standard error of the highest, the one with the least
@@ -219,7 +219,7 @@ def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device
     order = ranked(judged, int(seen.judge_mask.any(0).sum()))
     finalists = [(settings[place], best[place].value, judged[place]) for place in order]
     winner, _, value = finalists[0]
-    return Found(winner, value, len(finished(study)), finalists)
+    return SearchResult(winner, value, len(finished(study)), finalists)
 
 
 def finished(study: "optuna.Study") -> list[Any]:

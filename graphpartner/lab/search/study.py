@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphpartner.lab.search.search import Found
+from graphpartner.lab.search.search import SearchResult
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
 from graphpartner.training.settings import Settings
@@ -48,7 +48,7 @@ def write_preset(
     folder: Path,
     graph: str,
     family: str,
-    found: Found,
+    found: SearchResult,
     splits: int,
     drawn: str,
     rule: str,

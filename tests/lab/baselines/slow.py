@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphpartner.lab.baselines.noise import Noise
+from graphpartner.lab.baselines.run_dropout import RunDropout
 from tests.lab.baselines.small import dense_entries, normalized
 
 Weights = dict[str, Tensor]
@@ -18,7 +18,7 @@ Weights = dict[str, Tensor]
 class Dropped:
     """0 or 1 / (1 − rate) for every entry of a matrix of one replica; all ones where nothing is dropped."""
 
-    def __init__(self, noise: Noise | None = None, replica: int = 0) -> None:
+    def __init__(self, noise: RunDropout | None = None, replica: int = 0) -> None:
         self.noise, self.replica = noise, replica
 
     def __call__(self, rate: float, rows: int, columns: int, layer: int = 0, stream: str = "hidden") -> Tensor:

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from graphpartner.lab.baselines.baseline import Baseline, Weights
 from graphpartner.lab.baselines.catalogue import SUPERVISED
 from graphpartner.lab.baselines.layouts import BaselineGraph
-from graphpartner.lab.baselines.noise import Initial
+from graphpartner.lab.baselines.run_dropout import InitialWeights
 
 CPU = torch.device("cpu")
 
@@ -41,7 +41,7 @@ def built(name: str, data: Data, seeds: list[int], **changes: Any) -> tuple[Base
     """A model and its initial weights."""
     settings = SUPERVISED[name].Settings().replace(**({"features": "raw"} | changes))
     model = SUPERVISED[name](BaselineGraph(data, settings.features, CPU), settings)
-    return model, {key: weight.value for key, weight in model.weights(Initial(seeds, CPU)).items()}
+    return model, {key: weight.value for key, weight in model.weights(InitialWeights(seeds, CPU)).items()}
 
 
 def weighted(data: Data, seed: int = 0) -> Data:

@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from graphpartner.lab.baselines.catalogue import SUPERVISED
-from graphpartner.lab.baselines.noise import Noise
+from graphpartner.lab.baselines.run_dropout import RunDropout
 from graphpartner.lab.baselines.supervised import BaselineBatch
 from graphpartner.training.prepared import labelled
 from tests.lab.baselines import slow
@@ -55,7 +55,7 @@ def test_it_learns_what_the_slow_version_learns(name, changes, weighted):
     model, _ = built(name, data, SEEDS, **own)
     nodes = (labelled(data[part], data.y, len(SEEDS), part, CPU) for part in ("train_mask", "val_mask"))
     batch = BaselineBatch(model, model.settings, SEEDS, *nodes)
-    noise = Noise(SEEDS, model.settings.epochs, CPU)
+    noise = RunDropout(SEEDS, model.settings.epochs, CPU)
     there = slow.in_double(data)
     runs = [{key: value[run].double().clone() for key, value in batch.named.items()} for run in range(len(SEEDS))]
     optimizers = []

@@ -7,10 +7,10 @@ from torch.testing import assert_close
 from torch_geometric import nn as pyg
 
 from graphpartner.lab.baselines.catalogue import SUPERVISED
-from graphpartner.lab.baselines.noise import Quiet
+from graphpartner.lab.baselines.run_dropout import NoDropout
 from tests.lab.baselines.small import built, dense_adjacency, odd_graph, plain_edges
 
-QUIET = Quiet()
+QUIET = NoDropout()
 
 
 @pytest.fixture(params=[0, 1, 2])

@@ -9,8 +9,8 @@ from graphpartner.lab.baselines import supervised as training
 from graphpartner.lab.baselines.catalogue import BASELINES, SUPERVISED, train_baseline
 from graphpartner.lab.baselines.dropedge import dropped_edges
 from graphpartner.lab.baselines.layouts import BaselineGraph
-from graphpartner.lab.baselines.noise import Noise
-from graphpartner.lab.baselines.supervised import BaselineBatch, ask
+from graphpartner.lab.baselines.run_dropout import RunDropout
+from graphpartner.lab.baselines.supervised import BaselineBatch, predict_logits
 from graphpartner.system.errors import InputError
 from graphpartner.training import loop as repeat
 from graphpartner.training.prepared import labelled
@@ -104,7 +104,7 @@ def test_dropped_edges_are_normalised_anew(data):
     edges = graph.edges
     whole = dense_entries(data)
     for normalization in ("symmetric", "row"):
-        noise = Noise([1, 2], 3, CPU)
+        noise = RunDropout([1, 2], 3, CPU)
         values = dropped_edges(graph, noise, 0.5, normalization)
         for replica in range(2):
             A = torch.zeros(data.num_nodes, data.num_nodes)
@@ -126,7 +126,7 @@ def test_dropped_edges_are_normalised_anew(data):
 @pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
 def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, normalization):
     graph = BaselineGraph(data, "raw", CPU)
-    values = dropped_edges(graph, Noise([1, 2], 3, CPU), 1e-9, normalization)
+    values = dropped_edges(graph, RunDropout([1, 2], 3, CPU), 1e-9, normalization)
     expected = graph.normalized(normalization).csr.values()
     assert_close(values, expected[:, None].expand(-1, 2))
 
@@ -134,7 +134,7 @@ def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, norma
 def test_grand_at_a_low_temperature_is_finite():
     data = odd_graph(n=30, classes=10)
     model, w = built("grand", data, [1], hidden_channels=4, num_steps=2, temperature=0.01)
-    loss = model.loss(w, Noise([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
+    loss = model.loss(w, RunDropout([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
     assert loss.isfinite().all()
 
 
@@ -158,10 +158,10 @@ def test_layers_that_nobody_asked_for_are_let_go_of(monkeypatch):
     held = []
 
     def watched(*given):
-        held.extend(outputs := ask(*given))
+        held.extend(outputs := predict_logits(*given))
         return outputs
 
-    monkeypatch.setattr(training, "ask", watched)
+    monkeypatch.setattr(training, "predict_logits", watched)
     changes = {"layers": 3, "hidden_channels": 6, "epochs": 2}
     for keep_layers in (False, True):
         train_baseline("gcn", toy(), range(2), "cpu", changes, keep_layers=keep_layers, batch_size=1)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.scipy_join import scipy_join
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.lab.bench.claims import Claim, Machine, epoch_floor
 from graphpartner.lab.bench.growth import community_edges, measure
-from graphpartner.lab.bench.join_claims import scipy_join
 from graphpartner.lab.bench.join_growth import SIZES, measure_join, power_law_edges
 from graphpartner.lab.bench.peers import peer_epoch
 from graphpartner.lab.bench.plain import PlainGPNN

@@ -6,7 +6,7 @@ import pytest
 
 from graphpartner.lab.experiments import measure as module
 from graphpartner.lab.experiments.graph_cache import LoadedGraph
-from graphpartner.lab.experiments.measure import perform
+from graphpartner.lab.experiments.measure import run_batch
 from graphpartner.training.settings import Settings
 from tests.lab.experiments.toy import run
 from tests.training.toy import toy
@@ -32,13 +32,13 @@ def test_an_ensemble_and_its_members_are_trained_once(monkeypatch):
     )
     graph = LoadedGraph(toy())
     batch = [of(4), of(1, members=3), of(0)]
-    together = measured(perform(batch, graph))
+    together = measured(run_batch(batch, graph))
     assert trained == [4, 3, 5, 0]
-    alone = [measured(perform([each], graph))[0] for each in batch]
+    alone = [measured(run_batch([each], graph))[0] for each in batch]
     for found, expected in zip(together, alone, strict=True):
         expected["peak_memory"] = found["peak_memory"]
         assert found == pytest.approx(expected, rel=1e-5)
-    members = [found["accuracy"] for found in measured(perform([of(3), of(4), of(5)], graph))]
+    members = [found["accuracy"] for found in measured(run_batch([of(3), of(4), of(5)], graph))]
     assert together[1]["member_accuracy"] == pytest.approx(sum(members) / 3)
 
 
@@ -47,12 +47,12 @@ def test_an_ensemble_without_a_public_split_keeps_to_the_split_of_its_seed():
     del data.train_mask, data.val_mask, data.test_mask
     graph = LoadedGraph(data)
     batch = [of(1, members=2, graph="amazon-photo"), of(2, graph="amazon-photo")]
-    together, alone = measured(perform(batch, graph)), measured(perform(batch[:1], graph))
+    together, alone = measured(run_batch(batch, graph)), measured(run_batch(batch[:1], graph))
     alone[0]["peak_memory"] = together[0]["peak_memory"]
     assert together[0] == pytest.approx(alone[0], rel=1e-5)
 
 
 def test_the_time_of_a_batch_is_shared_by_trainings():
-    lines = perform([of(0), of(0, members=3)], LoadedGraph(toy()))
+    lines = run_batch([of(0), of(0, members=3)], LoadedGraph(toy()))
     single, ensemble = (line["measured"]["seconds"] for line in lines)
     assert ensemble == pytest.approx(3 * single)

@@ -1,7 +1,7 @@
 import pytest
 
 from graphpartner.lab.experiments.graph_cache import LoadedGraph
-from graphpartner.lab.experiments.measure import of_gpnn
+from graphpartner.lab.experiments.measure import measure_gpnn
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
 from tests.training.toy import toy
@@ -13,7 +13,7 @@ def test_a_run_is_measured_at_its_own_depth_whoever_was_trained_beside_it():
     together = train(data, each, [0, 0], "cpu")
     wanted = frozenset({"energy", "mad_gap"})
     for run, own in enumerate(each):
-        alone = of_gpnn(train(data, own, [0], "cpu"), 0, LoadedGraph(data), wanted)
-        beside = of_gpnn(together, run, LoadedGraph(data), wanted)
+        alone = measure_gpnn(train(data, own, [0], "cpu"), 0, LoadedGraph(data), wanted)
+        beside = measure_gpnn(together, run, LoadedGraph(data), wanted)
         assert alone == pytest.approx(beside, rel=1e-4)
-    assert of_gpnn(together, 0, LoadedGraph(data), wanted)["energy"] > 2 * beside["energy"]
+    assert measure_gpnn(together, 0, LoadedGraph(data), wanted)["energy"] > 2 * beside["energy"]

@@ -91,8 +91,8 @@ def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
         assert lines[0][name] is not None
 
     trained = []
-    perform = module.perform
-    monkeypatch.setattr(module, "perform", lambda batch, *rest: trained.extend(batch) or perform(batch, *rest))
+    perform = module.run_batch
+    monkeypatch.setattr(module, "run_batch", lambda batch, *rest: trained.extend(batch) or perform(batch, *rest))
     assert reproduce(quick("fig5", seeds=1), tmp_path)["fig5"] == cells  # nothing is run again
     assert trained == []
     tiny("fig4", {"steps": [48]})
@@ -117,7 +117,7 @@ def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
     def fail(*rest):
         raise MemoryError("too large")
 
-    monkeypatch.setattr(module, "perform", fail)
+    monkeypatch.setattr(module, "run_batch", fail)
     said = []
     (after,) = reproduce(quick("fig5", seeds=2), tmp_path, warn=said.append).values()
     assert after == before
@@ -127,7 +127,7 @@ def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
 def test_too_little_memory_ends_a_batch_and_not_the_command(tmp_path, tiny, monkeypatch):
     tiny("fig5", {"steps": [2]})
     said, error = [], RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
-    monkeypatch.setattr(module, "perform", lambda *rest: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(module, "run_batch", lambda *rest: (_ for _ in ()).throw(error))
     reproduce(quick("fig5", seeds=1), tmp_path, warn=said.append)
     assert [sentence.split(": ")[:2] for sentence in said] == [
         [f"fig5, {row} on citeseer", "RuntimeError"] for row in ("with", "without")

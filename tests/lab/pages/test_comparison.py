@@ -15,7 +15,7 @@ from graphpartner.lab.experiments.reproduce import read_results
 from graphpartner.lab.experiments.results import write_cells
 from graphpartner.lab.experiments.verdict import Verdict
 from graphpartner.lab.pages.alt_texts import SEEN, alt_text
-from graphpartner.lab.pages.comparison import difference, markdown, published, short, spread, terminal_tables
+from graphpartner.lab.pages.comparison import difference, markdown, mean_sd, published, short, terminal_tables
 from graphpartner.lab.pages.result_figures import FIGURES, draw, draw_accuracies
 from graphpartner.lab.pages.results_page import in_short, results_page, target_text, write_results_page, write_target
 from graphpartner.report.terminal import show
@@ -93,7 +93,7 @@ def test_numbers_and_names_are_whole_at_every_width(target, width):
         else:
             expected[each.graph] += 1
             expected.update(published(each).split() + difference(each).split())
-            expected.update(spread(each.measure, each.mean, each.sd).split() if each.mean is not None else [])
+            expected.update(mean_sd(each.measure, each.mean, each.sd).split() if each.mean is not None else [])
     assert not expected - Counter(text.split())
 
 

@@ -9,8 +9,8 @@ from graphpartner.lab.search.judgement import (
     TEMPERATURES,
     Judgement,
     development,
-    judge,
-    least_surprise,
+    judge_settings,
+    least_nll,
     node_shares,
     ranked,
 )
@@ -24,7 +24,7 @@ BASE = Settings(hidden_channels=8, epochs=8, threshold=0.3)
 def test_a_judgement_is_the_mean_of_single_runs():
     seen = development(toy(), 4)
     both = [BASE.replace(alpha=0.2), BASE.replace(alpha=0.7)]
-    for found, each in zip(judge(seen, both, "cpu"), both, strict=True):
+    for found, each in zip(judge_settings(seen, both, "cpu"), both, strict=True):
         runs = train(seen, each, [0, 1, 2, 3], "cpu")
         assert found.accuracy == pytest.approx(float(runs.accuracy(seen.judge_mask).mean()))
         surprises = []
@@ -51,7 +51,7 @@ def test_a_temperature_is_no_merit(seed, T):
     y = torch.randint(4, (30,), generator=random)
     logits = torch.randn(2, 30, 4, generator=random) + torch.nn.functional.one_hot(y, 4)
     share = node_shares(torch.ones(2, 30, dtype=torch.bool), y)
-    plain, scaled = least_surprise(logits, y, share), least_surprise(T * logits, y, share)
+    plain, scaled = least_nll(logits, y, share), least_nll(T * logits, y, share)
     assert torch.allclose(plain, scaled, atol=0.02)
     assert (plain <= math.log(4) + 0.1).all()
 

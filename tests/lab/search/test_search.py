@@ -8,7 +8,7 @@ import torch
 
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.graph.datasets import load_dataset
-from graphpartner.lab.search.judgement import development, judge, rule
+from graphpartner.lab.search.judgement import development, judge_settings, rule
 from graphpartner.lab.search.search import FINALISTS, finished, judge_alike, quantile, search
 from graphpartner.lab.search.space import FAMILIES, VIEWS, Between, Choice, only, space_of
 from graphpartner.lab.search.study import open_study, write_preset
@@ -49,7 +49,7 @@ def test_settings_of_any_shape_are_judged_as_if_alone():
     settings = [BASE.replace(num_steps=steps, alpha=alpha) for steps, alpha in ((1, 0.2), (3, 0.4), (1, 0.6), (3, 0.1))]
     together = judge_alike(seen, settings, "cpu")
     for each, found in zip(settings, together, strict=True):
-        (alone,) = judge(seen, [each], "cpu")
+        (alone,) = judge_settings(seen, [each], "cpu")
         assert found.accuracy == alone.accuracy
         assert found.surprise == pytest.approx(alone.surprise, rel=1e-4)
 
@@ -105,7 +105,7 @@ def test_where_there_are_few_splits_all_are_seen_at_once(splits):
     found = look(toy(), study, 4, splits=splits, replicas=4)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 4
     seen = development(toy(), splits)
-    (alone,) = judge(seen, [found.settings], "cpu")
+    (alone,) = judge_settings(seen, [found.settings], "cpu")
     assert found.finalists[0][1] == pytest.approx(alone.merit, rel=1e-4)
 
 

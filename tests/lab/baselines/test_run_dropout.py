@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from graphpartner.lab.baselines.noise import Initial, Noise, Quiet
+from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout, RunDropout
 from tests.lab.baselines.small import CPU
 
 
 def test_initial_weights_are_distributed_as_asked_for():
-    initial = Initial([1, 2], CPU)
+    initial = InitialWeights([1, 2], CPU)
     uniform = initial.uniform(100, 80, 0.3)
     assert uniform.shape == (2, 100, 80)
     assert 0.29 < uniform.max() < 0.3
@@ -26,7 +26,7 @@ def test_initial_weights_are_distributed_as_asked_for():
 
 @pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
 def test_the_extreme_draws_give_finite_normals(monkeypatch, drawn):
-    initial = Initial([1], CPU)
+    initial = InitialWeights([1], CPU)
     monkeypatch.setattr(initial, "_draw", lambda rows, columns: torch.full((1, rows, columns), drawn))
     normal = initial.normal(2, 3, 0.0, 1.0)
     assert normal.dtype == torch.float32
@@ -35,20 +35,20 @@ def test_the_extreme_draws_give_finite_normals(monkeypatch, drawn):
 
 def test_a_run_with_the_largest_draw_among_its_weights_starts_finite():
     """Seed 12 draws 1 − 2⁻²⁴ somewhere in GRAND's first matrix for CiteSeer: 3,703 features, 32 hidden units."""
-    initial = Initial([12], CPU)
+    initial = InitialWeights([12], CPU)
     assert initial._draw(3703, 32).max() == 1 - 2**-24
-    assert Initial([12], CPU).normal(3703, 32, -0.2, 0.2).isfinite().all()
+    assert InitialWeights([12], CPU).normal(3703, 32, -0.2, 0.2).isfinite().all()
 
 
 def test_initial_weights_depend_on_the_seed_and_the_place_alone():
-    many, one = Initial([4, 9], CPU), Initial([9], CPU)
+    many, one = InitialWeights([4, 9], CPU), InitialWeights([9], CPU)
     first = many.glorot(6, 5)
     assert_close(first[1:], one.glorot(6, 5), rtol=0, atol=0)
     assert not torch.equal(many.glorot(6, 5), first)
 
 
 def test_layers_and_streams_and_epochs_drop_other_entries():
-    noise, H = Noise([1, 2, 3], 4, CPU), torch.ones(3, 20, 10)
+    noise, H = RunDropout([1, 2, 3], 4, CPU), torch.ones(3, 20, 10)
 
     def dropped():
         return [noise.hidden(H, 0.5), noise.hidden(H, 0.5, 1), noise.hidden(H, 0.5, stream="edges")]
@@ -71,6 +71,6 @@ def dropped_of(noise, H):
 
 def test_asked_without_noise_nothing_is_dropped():
     H = torch.ones(1, 3, 2)
-    assert Quiet().hidden(H, 0.9) is H
-    assert Quiet().input(H[0], 0.9) is not None
-    assert Noise([1], 2, CPU).hidden(H, 0.0) is H
+    assert NoDropout().hidden(H, 0.9) is H
+    assert NoDropout().input(H[0], 0.9) is not None
+    assert RunDropout([1], 2, CPU).hidden(H, 0.0) is H

@@ -8,7 +8,7 @@ from graphpartner.kernels.dropout import Dropout, DroppedFeatures, Rate
 from graphpartner.kernels.spmm import SparseMatrix
 
 
-class Initial:
+class InitialWeights:
     """Initial weights of R runs, [R, rows, columns] each; every matrix that is asked for has a stream of its own."""
 
     def __init__(self, seeds: list[int], device: torch.device) -> None:
@@ -42,7 +42,7 @@ class Initial:
         return torch.full((len(self.seeds), rows, columns), value, device=self.device)
 
 
-class Quiet:
+class NoDropout:
     """No noise at all: how a trained model is asked."""
 
     training = False
@@ -56,7 +56,7 @@ class Quiet:
         return H
 
 
-class Noise(Quiet):
+class RunDropout(NoDropout):
     """What R runs drop in one epoch after the other.
 
     Args:
