@@ -176,7 +176,7 @@ def rivals(
     seed: int,
 ) -> dict[str, float]:  # fmt: skip
     """Accuracy of simple methods on the same files; a quarter of the known labels is theirs to choose by."""
-    from graphpartner.model.label_propagation import LabelPropagation
+    from graphpartner.model.label_propagation import LabelPropagation, majority_class
 
     rng = np.random.default_rng(seed + 1)
     y_all, n = torch.from_numpy(y), len(y)

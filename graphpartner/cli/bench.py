@@ -25,6 +25,7 @@ def bench(
     from graphpartner.lab.bench.suites import run_suite
     from graphpartner.lab.pages.performance_page import line, write_page
     from graphpartner.report.terminal import progress, show
+    from graphpartner.system.device import machine_facts
     from graphpartner.system.files import write_atomically
 
     folder = output_file(file, "--json").parent if file else None

@@ -7,7 +7,7 @@ from torch import Tensor
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.graph.adjacency import normalized_adjacency
-from graphpartner.kernels.mix import canonical
+from graphpartner.kernels.mix import canonical, mixed
 from graphpartner.system.errors import InputError
 from tests.kernels.conftest import take_kernels_away
 

@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphpartner.fitting import ensemble as calibration
 from graphpartner.fitting.ensemble import ensemble_temperature_ratio, ensemble_weights, merit
 from graphpartner.fitting.scores import calibration_error
 from graphpartner.model.calibration import (
