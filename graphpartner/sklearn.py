@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.fitting.candidate_runs import Job, Trainer
 from graphpartner.fitting.candidates import Candidate
@@ -26,6 +25,7 @@ from graphpartner.fitting.folds import Fold, folds
 from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.model_folder import load_model, save_model
 from graphpartner.graph.adjacency import to_torch
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.training.settings import Settings
@@ -136,7 +136,7 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target[torch.from_numpy(known)] = torch.from_numpy(codes)
         self.graph_ = NodeGraph.of(graph, len(y)) if graph is not None else None
         edge_index, edge_weight = self._edges()
-        data = Data(x=_features(X), edge_index=edge_index, y=target, num_nodes=len(y))
+        data = GraphRecord(x=_features(X), edge_index=edge_index, y=target, num_nodes=len(y))
         if edge_weight is not None:
             data.edge_weight = edge_weight
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -214,7 +214,7 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             x = torch.cat([old.x.to_dense(), given[torch.from_numpy(new)]])
             x[torch.from_numpy(rows)] = given  # also of rows that were seen in fit: they may have changed
             edge_index, edge_weight = asked.among(everyone)
-        data = Data(x=x, edge_index=edge_index, num_nodes=n)
+        data = GraphRecord(x=x, edge_index=edge_index, num_nodes=n)
         if edge_weight is not None:
             data.edge_weight = edge_weight
         return self.model_.answer(self.device, data).both[torch.from_numpy(rows)].double().numpy()
@@ -316,7 +316,7 @@ class NodeGraph:
         return made
 
     @staticmethod
-    def restored(data: Data, rows: NDArray[np.int64], num_nodes: int) -> "NodeGraph":
+    def restored(data: GraphRecord, rows: NDArray[np.int64], num_nodes: int) -> "NodeGraph":
         """A cut of a graph of so many nodes, of which the edges among these rows alone are known."""
         weight = data.get("edge_weight")
         values = np.ones(data.edge_index.shape[1]) if weight is None else weight.numpy()

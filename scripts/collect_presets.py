@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-import graphpartner as gp
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge_settings, ranked
 from graphpartner.system.files import write_atomically
 from graphpartner.training.presets import FAMILIES, FOLDER
@@ -55,7 +55,7 @@ def main() -> None:
 def collect(content: dict[str, Any], new: list[dict[str, Any]], graph: str, options: argparse.Namespace) -> None:
     """Judge what there is and what is new, keep the better of each family, and say which family is the best."""
     presets = content["presets"]
-    seen = development(gp.load_dataset(graph, options.data), options.splits, FIRST)
+    seen = development(load_graph(graph, options.data), options.splits, FIRST)
     tuned = Settings().replace(**presets["tuned"]["settings"])
     seen.class_weights = class_weights(seen, tuned, options.device)
     nodes = int(seen.judge_mask.any(0).sum())

@@ -18,10 +18,10 @@ import copy
 import torch
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
-from torch_geometric.data import Data
 from torch_geometric.utils import to_scipy_sparse_matrix
 
-import graphpartner as gp
+from graphpartner.graph.datasets import load_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import Split, per_class_splits
 from graphpartner.lab.baselines.catalogue import train_baseline
 from graphpartner.system.device import pick_device
@@ -37,7 +37,7 @@ def main() -> None:
     given = parser.parse_args()
     device = pick_device(given.device)
     for name in given.graphs:
-        data = gp.load_dataset(name, given.data)
+        data = load_graph(name, given.data)
         nodes = largest_component(data)
         print(f"{name}: {data.num_nodes:,} nodes, {nodes.numel():,} of them in the largest component")
         seeds = list(range(given.runs))
@@ -59,7 +59,7 @@ def main() -> None:
             )
 
 
-def largest_component(data: Data) -> Tensor:
+def largest_component(data: GraphRecord) -> Tensor:
     """The nodes of the largest connected component, in ascending order."""
     _, component = connected_components(to_scipy_sparse_matrix(data.edge_index, num_nodes=data.num_nodes))
     label = torch.from_numpy(component).long()

@@ -18,11 +18,19 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 import graphpartner as gp
 from graphpartner.cli.options import parsed
-from graphpartner.lab.search.judgement import Judgement, class_weights, development, judged, ranked, rule
+from graphpartner.graph.datasets import load_graph
+from graphpartner.lab.search.judgement import (
+    DevelopmentGraph,
+    Judgement,
+    class_weights,
+    development,
+    judged,
+    ranked,
+    rule,
+)
 from graphpartner.lab.search.study import as_called, write_found
 from graphpartner.system.device import pick_device
 from graphpartner.training.settings import Settings
@@ -60,7 +68,7 @@ def main() -> None:
     base = base.replace(teachers=given.teachers, generations=given.generations + 1, groups=1)
     ways = [base.replace(lambda_distill=w, prior_temperature=T) for T in given.priors for w in given.weights]
     device = pick_device(given.device)
-    seen = development(gp.load_dataset(given.graph, given.data), given.splits)
+    seen = development(load_graph(given.graph, given.data), given.splits)
     seen.class_weights = class_weights(seen, gp.preset(f"{given.graph}/tuned").settings, device)
     lines = sweep(seen, ways, device)
     taught = [line for line in lines if line.settings.teachers]
@@ -87,7 +95,7 @@ def write(file: Path, graph: str, provenance: str, settings: Settings, saw_test:
     print(f"{file}: {settings.generations} generations, weight {settings.lambda_distill:g}, groups {settings.groups}")
 
 
-def sweep(seen: Data, ways: list[Settings], device: torch.device) -> list[Line]:
+def sweep(seen: DevelopmentGraph, ways: list[Settings], device: torch.device) -> list[Line]:
     """Every generation of every way to teach, the one without teachers first; told as soon as they are judged."""
     splits, count = seen.train_mask.shape[0], ways[0].teachers
     together = copy.copy(seen)
@@ -113,7 +121,7 @@ def sweep(seen: Data, ways: list[Settings], device: torch.device) -> list[Line]:
     return lines
 
 
-def both(logits: Tensor, seen: Data, count: int) -> tuple[Judgement, Judgement]:
+def both(logits: Tensor, seen: DevelopmentGraph, count: int) -> tuple[Judgement, Judgement]:
     """What the judging nodes say of ``count`` runs a split, and what those say that stopped them."""
     copies = copy.copy(seen)
     copies.judge_mask = seen.judge_mask.repeat_interleave(count, 0)

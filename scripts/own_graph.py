@@ -26,11 +26,11 @@ import torch
 from own_graph_cases import CASES, LABELS_A_CLASS, MADE_UP, Graph
 from scipy import sparse
 
-import graphpartner as gp
 from graphpartner.fitting.clock import parse_budget
 from graphpartner.fitting.scores import calibration_error
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.graph.datasets import load_graph
 from graphpartner.system.files import write_atomically
 
 REPOSITORY = Path(__file__).parents[1]
@@ -118,7 +118,7 @@ def chance_error(confidence: torch.Tensor, draws: int = 200) -> float:
 
 def loaded(graph: str, root: str | None) -> Graph:
     """One of the six graphs."""
-    data = gp.load_dataset(graph, root)
+    data = load_graph(graph, root)
     edges = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
     return Graph(sparse.csr_array(data.x.numpy()), edges, data.y.numpy())
 

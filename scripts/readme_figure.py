@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 import graphpartner as gp
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.pages.figures import draw_depth
 from graphpartner.report.terminal import progress
 from graphpartner.training.depth_sweep import depth_sweep
@@ -23,7 +24,7 @@ PRESET, SEED = "citeseer/paper", 0
 
 def main(folder: Path, files: list[str]) -> None:
     torch.set_num_threads(1)  # sums in another order give another, equally good, model
-    data = gp.load_dataset("citeseer")
+    data = load_graph("citeseer")
     settings = gp.preset(PRESET).settings
     with progress("training") as show:
         runs = gp.train(data, settings, seeds=[SEED], device="cpu", progress=show)

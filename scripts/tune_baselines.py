@@ -21,12 +21,12 @@ from typing import Any
 import torch
 import yaml
 from torch import Tensor
-from torch_geometric.data import Data
 
 import graphpartner as gp
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings, train_baseline
 from graphpartner.lab.experiments.journal import cut_torn_line
-from graphpartner.lab.search.judgement import Judgement, class_weights, development, judged, ranked
+from graphpartner.lab.search.judgement import DevelopmentGraph, Judgement, class_weights, development, judged, ranked
 
 STOPPING: dict[str, list[Any]] = {"epochs": [1000], "patience": [100]}
 FEATURES: dict[str, list[Any]] = {"features": ["row", "raw"]}
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--data", help="the folder that holds the graphs")
     parser.add_argument("--log", type=Path, help="a file that the lines of JSON are added to, and taken from")
     given = parser.parse_args()
-    data = gp.load_dataset(given.graph, root=given.data)
+    data = load_graph(given.graph, root=given.data)
     present = baseline_settings(given.method, given.graph).settings
     if given.log:
         cut_torn_line(given.log)
@@ -145,12 +145,12 @@ def main() -> None:
 
     weights = frequencies()
 
-    def splits_of(first: int, count: int) -> tuple[Data, range]:
+    def splits_of(first: int, count: int) -> tuple[DevelopmentGraph, range]:
         seen = development(data, count, first)
         seen.class_weights = weights
         return seen, range(first, first + count)
 
-    def judge(changes: dict[str, Any], stage: str, seen: Data, seeds: range) -> Judgement:
+    def judge(changes: dict[str, Any], stage: str, seen: DevelopmentGraph, seeds: range) -> Judgement:
         line = {"method": given.method, "graph": given.graph, "stage": stage, "splits": len(seeds), "changes": changes}
         line["settings"] = present.replace(**changes).asdict()
         before = tried.get(trial_key(line))

@@ -221,7 +221,7 @@ def broken(name):
     ],
 )
 def test_a_broken_graph(gpnn, elsewhere, monkeypatch, command, name, words):
-    monkeypatch.setattr("graphpartner.graph.datasets.load_dataset", lambda graph, root: broken(name))
+    monkeypatch.setattr("graphpartner.graph.datasets.load_graph", lambda graph, root: broken(name))
     code, out, err = gpnn(command, "citeseer")
     assert_one_sentence(code, out, err.splitlines(keepends=True)[-1])
     for word in words:
@@ -336,7 +336,7 @@ def test_train_json(gpnn, elsewhere):
 def test_a_graph_without_a_split_gets_one_a_seed(gpnn, monkeypatch):
     data = rings(n=60)
     del data.train_mask, data.val_mask, data.test_mask
-    monkeypatch.setattr("graphpartner.graph.datasets.load_dataset", lambda graph, root: data)
+    monkeypatch.setattr("graphpartner.graph.datasets.load_graph", lambda graph, root: data)
     code, out, _ = gpnn("train", "amazon-photo", "--seeds", "2", "--set", "epochs=2", "--json")
     assert code == 0
     assert len(json.loads(out)["test_accuracy"]) == 2

@@ -17,11 +17,11 @@ def inspect(
 ) -> None:
     """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
     from graphpartner.enhance.inspection import inspect_graph
-    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.datasets import load_graph
     from graphpartner.graph.splits import with_split
     from graphpartner.report.terminal import bullets, facts, show
 
-    loaded = with_split(load_dataset(graph, root), 0)
+    loaded = with_split(load_graph(graph, root), 0)
     found = inspect_graph(loaded, loaded.train_mask, k, threshold)
     if as_json:
         print(json.dumps(found.asdict()))

@@ -36,7 +36,7 @@ def search(
 ) -> None:
     """Search settings on validation nodes, without test labels. A second call goes on where this one ends."""
     from graphpartner.graph.catalogue import find_entry
-    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.datasets import load_graph
     from graphpartner.lab.search.judgement import development, rule
     from graphpartner.lab.search.search import search as look
     from graphpartner.lab.search.space import FAMILIES, only, space_of
@@ -63,7 +63,7 @@ def search(
     space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held}
     place = pick_device(device)
     folder = output_folder(out)
-    data = load_dataset(graph, root)
+    data = load_graph(graph, root)
     study = open_study(storage or folder / "studies.db", f"{graph}-{family}")
     notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")
     with progress("searching") as tell:

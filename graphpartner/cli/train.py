@@ -38,7 +38,7 @@ def train(
 ) -> None:
     """Train GPNN on a graph and print its test accuracy beside the published one."""
     from graphpartner.graph.catalogue import find_entry
-    from graphpartner.graph.datasets import load_dataset
+    from graphpartner.graph.datasets import load_graph
     from graphpartner.graph.splits import with_split
     from graphpartner.report.terminal import duration, facts, notes, progress, show
     from graphpartner.system.device import pick_device
@@ -55,7 +55,7 @@ def train(
     chosen = find_preset(preset if preset.endswith(".yaml") else f"{graph}/{preset}")
     settings = chosen.settings.replace(**parsed(changes))
     place = pick_device(device)
-    data = with_split(load_dataset(graph, root), range(seeds))
+    data = with_split(load_graph(graph, root), range(seeds))
     folder = output_folder(out or Path("runs") / graph)
     name = f"{chosen.family}, changed" if changes else chosen.family
     count = f"{seeds} seeds" if seeds > 1 else "1 seed"

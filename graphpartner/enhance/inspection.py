@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.enhance.plan import JoinPlan, plan_join
 from graphpartner.enhance.quality import PairRate, new_pair_rate
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import check_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.statistics import GraphStatistics, graph_statistics
 from graphpartner.report.terminal import duration
 from graphpartner.system.meter import format_bytes
@@ -62,7 +62,7 @@ class Inspection:
         return dataclasses.asdict(self) | {"new_pairs": {"rate": rate, "judged": self.new_pairs.judged}}
 
 
-def inspect_graph(data: Data, train_mask: Tensor, k: int = 3, threshold: float = 0.4) -> Inspection:
+def inspect_graph(data: GraphRecord, train_mask: Tensor, k: int = 3, threshold: float = 0.4) -> Inspection:
     """Look at a graph: statistics, the plan of its enhancement, and advice.
 
     Args:

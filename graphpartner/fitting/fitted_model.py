@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.fitting.candidate_runs import output
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.layouts import CandidateGraphs
+from graphpartner.graph.record import GraphRecord
 from graphpartner.model.calibration import with_temperature
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
@@ -71,7 +71,7 @@ class FittedModel:
         shift: of every class of the mixture, [C] or [1].
     """
 
-    data: Data
+    data: GraphRecord
     ids: list[Any]
     classes: list[Any]
     members: list[Member]
@@ -83,7 +83,7 @@ class FittedModel:
     about: dict[str, Any]
     shift: Tensor = field(default_factory=lambda: torch.zeros(1))
 
-    def answer(self, device: str | torch.device = "cpu", new: Data | None = None) -> Answers:
+    def answer(self, device: str | torch.device = "cpu", new: GraphRecord | None = None) -> Answers:
         """Opinions on every node of its own graph, or of a new one that begins with the nodes of its own."""
         data = self.data if new is None else new
         prepared = CandidateGraphs(data, len(self.classes), pick_device(device), num_links=self.data.num_nodes)

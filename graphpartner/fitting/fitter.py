@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.enhance.plan import plan_join, working_memory
 from graphpartner.fitting.candidate_runs import Outcome, output
@@ -22,6 +21,7 @@ from graphpartner.fitting.layouts import CandidateGraphs, density
 from graphpartner.fitting.scores import accuracy, score_answers
 from graphpartner.fitting.tuning import Tuned, Tuner
 from graphpartner.graph.checks import MASKS
+from graphpartner.graph.record import GraphRecord
 from graphpartner.model.calibration import temperature_scaling
 from graphpartner.model.label_propagation import majority_class
 from graphpartner.system.device import pick_device
@@ -56,7 +56,7 @@ class Fit:
 
     def __init__(
         self,
-        data: Data,
+        data: GraphRecord,
         classes: list[Any],
         budget: float = 120.0,
         seed: int = 0,

@@ -5,12 +5,12 @@ from typing import Any
 import torch
 from scipy import sparse
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.graph.adjacency import adjacency, neighbor_mean, row_normalized, to_scipy, to_torch
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.hop_features import HopFeatures
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.label_propagation import LabelPropagation
@@ -32,7 +32,7 @@ class CandidateGraphs:
             that were there when it was trained.
     """
 
-    def __init__(self, data: Data, num_classes: int, device: torch.device, num_links: int | None = None) -> None:
+    def __init__(self, data: GraphRecord, num_classes: int, device: torch.device, num_links: int | None = None) -> None:
         self.data, self.num_classes, self.device = data, num_classes, device
         self.num_links = data.num_nodes if num_links is None else num_links
         self._made: dict[Any, Any] = {}

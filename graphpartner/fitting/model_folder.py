@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.fitted_model import FittedModel, Member
 from graphpartner.graph.adjacency import csr
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.errors import InputError
 
 FORMAT = 1
@@ -157,7 +157,7 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
         )
         for number, each in enumerate(described["members"])
     ]
-    data = Data(edge_index=graph["edge_index"], y=graph["y"], num_nodes=described["num_nodes"])
+    data = GraphRecord(edge_index=graph["edge_index"], y=graph["y"], num_nodes=described["num_nodes"])
     if "edge_weight" in graph:
         data.edge_weight = graph["edge_weight"]
     shape = described["num_nodes"], described["num_features"]

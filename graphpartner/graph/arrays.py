@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import simple_edges
+from graphpartner.graph.record import GraphRecord
 
 OUT_OF_SPLIT, TRAIN, VAL, TEST = 0, 1, 2, 3
 
@@ -53,9 +53,9 @@ class GraphArrays:
             digest.update(array.data)
         return digest.hexdigest()
 
-    def to_data(self) -> Data:
-        """As PyTorch Geometric's ``Data``: dense ``x``, ``edge_index``, ``y``, and three masks if there is a split."""
-        data = Data(
+    def to_record(self) -> GraphRecord:
+        """Return the graph as tensors: dense ``x``, ``edge_index``, ``y``, and three masks if there is a split."""
+        data = GraphRecord(
             x=torch.from_numpy(self.features.toarray()),
             edge_index=torch.tensor(self.edges),
             y=torch.tensor(self.labels),

@@ -5,15 +5,15 @@ from itertools import combinations
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.errors import InputError
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 ROWS_AT_ONCE = 4096  # features are checked in blocks, so that a large x is not doubled in memory
 
 
-def check_graph(data: Data, require: Iterable[str] = ()) -> None:
+def check_graph(data: GraphRecord, require: Iterable[str] = ()) -> None:
     """Raise an InputError of one sentence at the first thing that is wrong with a graph.
 
     ``x`` and ``edge_index`` must be there and are always checked; ``edge_weight``, ``y`` and the masks are checked
@@ -44,7 +44,7 @@ def check_graph(data: Data, require: Iterable[str] = ()) -> None:
                 )
 
 
-def classes_of_graph(data: Data) -> int:
+def classes_of_graph(data: GraphRecord) -> int:
     """The number of classes: ``data.num_classes`` where it is set, else the largest label + 1."""
     given = data.get("num_classes")
     return int(given) if given is not None else int(data.y.max()) + 1

@@ -3,17 +3,20 @@
 import os
 import textwrap
 from pathlib import Path
-
-from torch_geometric.data import Data
+from typing import TYPE_CHECKING
 
 from graphpartner.graph.arrays import GraphArrays
 from graphpartner.graph.catalogue import GraphEntry, Location, find_entry, locate
 from graphpartner.graph.npz import read_benchmark_npz, unpack
 from graphpartner.graph.planetoid import read_planetoid
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.errors import InputError
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
-def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> Data:
+
+def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> "Data":
     """One of the paper's six graphs, cleaned and verified.
 
     Args:
@@ -33,6 +36,11 @@ def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> Data:
     Raises:
         InputError: no such graph; a file is missing or altered; the download failed.
     """
+    return load_graph(name, root).to_data()
+
+
+def load_graph(name: str, root: str | os.PathLike[str] | None = None) -> GraphRecord:
+    """Load a graph as :func:`load_dataset` does, as a record of this package."""
     entry = find_entry(name)
     location = locate(name, root)
     if location.kind == "missing":
@@ -50,7 +58,7 @@ def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> Data:
             f"{file} holds other arrays than the published {entry.title} "
             f"(digest {found[:12]}…, expected {entry.digest[:12]}…): restore the original file."
         )
-    data = graph.to_data()
+    data = graph.to_record()
     data.name, data.num_classes = name, entry.num_classes
     return data
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.errors import InputError
 
 
@@ -59,7 +59,7 @@ def per_class_splits(y: Tensor, seeds: Iterable[int] = range(10), train: int = 2
     return Split(*(torch.stack(masks) for masks in zip(*splits, strict=True)))
 
 
-def with_split(data: Data, seeds: int | Iterable[int]) -> Data:
+def with_split(data: GraphRecord, seeds: int | Iterable[int]) -> GraphRecord:
     """The graph with its public split, else with random ones: masks [n] for one seed, [R, n] for several."""
     if data.get("train_mask") is None:
         split = per_class_split(data.y, seed=seeds) if isinstance(seeds, int) else per_class_splits(data.y, seeds)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import classes_of_graph
+from graphpartner.graph.record import GraphRecord
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class GraphStatistics:
     edge_homophily: float | None
 
 
-def graph_statistics(data: Data, known: Tensor | None = None) -> GraphStatistics:
+def graph_statistics(data: GraphRecord, known: Tensor | None = None) -> GraphStatistics:
     """Count a graph that :func:`~graphpartner.graph.checks.check_graph` accepts.
 
     Args:

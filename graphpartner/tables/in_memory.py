@@ -1,15 +1,15 @@
 """Graphs that are in memory already: NetworkX graphs, SciPy matrices and PyTorch Geometric's ``Data``, as tables."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from torch_geometric.data import Data
 
 from graphpartner.graph.checks import MASKS, check_edges, check_features, check_labels
+from graphpartner.graph.record import GraphRecord, as_record
 from graphpartner.system.errors import InputError
 from graphpartner.tables.edges import Ends
 from graphpartner.tables.problems import Problems
@@ -40,10 +40,10 @@ class Sources:
 
 def collect_sources(nodes: Any, edges: Any, reading: Reading, problems: Problems, notes: list[str]) -> Sources:
     """Tables from whatever the user gave as nodes and edges."""
-    if isinstance(nodes, Data):
+    if _is_data(nodes):
         if edges is not None:
             raise InputError("edges must be None where nodes is a PyTorch Geometric Data, which has its own.")
-        return _from_data(nodes)
+        return _from_data(as_record(nodes))
     known: dict[str, str] = {}
     if _is_networkx(nodes):
         frame, known["id"] = _networkx_nodes(nodes)
@@ -64,6 +64,12 @@ def collect_sources(nodes: Any, edges: Any, reading: Reading, problems: Problems
     name = "the NetworkX graph's edges"
     known |= {column: column for column in frame.columns}
     return Sources(table, Table(name, frame, row_numbers(name)), None, None, name, known)
+
+
+def _is_data(nodes: Any) -> bool:
+    """Whether this is a PyTorch Geometric ``Data``; nothing is where that was never imported."""
+    module = sys.modules.get("torch_geometric.data")
+    return module is not None and isinstance(nodes, module.Data)
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -118,19 +124,18 @@ def _from_matrix(matrix: Any, num_nodes: int | None) -> tuple[Ends, NDArray[np.f
     return (entries.col.astype(np.int64), entries.row.astype(np.int64)), weight
 
 
-def _from_data(data: Data) -> Sources:
+def _from_data(data: GraphRecord) -> Sources:
     """Features as columns x[0], x[1], …; y as the label; three masks as a split."""
     import pandas as pd
 
-    n = data.num_nodes
-    if n is None or data.get("edge_index") is None:
+    if data.get("edge_index") is None:
         raise InputError("The PyTorch Geometric Data has no edge_index; give one, [2, edges].")
+    n = data.num_nodes
     check_edges(data.edge_index, n, data.get("edge_weight"))
     frame, known = pd.DataFrame(index=range(n)), {}
     if data.get("x") is not None:
         check_features(data.x)
-        x = data.x.detach().cpu()
-        x = x.numpy() if x.layout == torch.strided else x.to_dense().numpy()
+        x = data.x.detach().cpu().to_dense().numpy()
         frame = pd.DataFrame(x, columns=[f"x[{place}]" for place in range(x.shape[1])], copy=False)
     if data.get("y") is not None:
         y = data.y.detach().cpu()

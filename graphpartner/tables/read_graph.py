@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import to_scipy, to_torch
 from graphpartner.graph.checks import MASKS
+from graphpartner.graph.record import GraphRecord
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
 from graphpartner.tables.choose_encoding import fit_encoder
@@ -59,7 +59,7 @@ class OwnGraph:
     """
 
     ids: NDArray
-    data: Data
+    data: GraphRecord
     classes: list[str]
     encoder: FeatureEncoder
     notes: list[str] = field(default_factory=list)
@@ -172,7 +172,7 @@ def read_graph(
         x = encoder.structure.features(edge_index, n, edge_weight)
     elif like is not None and x is not None:
         x = replaced(like.data.x, x, rows)
-    data = Data(x=x, edge_index=edge_index, y=placed(like.data.y if like else None, y, rows, n, -1))
+    data = GraphRecord(x=x, edge_index=edge_index, y=placed(like.data.y if like else None, y, rows, n, -1))
     if edge_weight is not None:
         data.edge_weight = edge_weight
     for name in MASKS:
@@ -266,7 +266,7 @@ def all_ids(old: NDArray, ids: NDArray, rows: NDArray[np.int64]) -> NDArray:
     return np.concatenate([old, new])
 
 
-def with_edges(old: Data, new: sparse.csr_array, new_weights: bool) -> sparse.csr_array:
+def with_edges(old: GraphRecord, new: sparse.csr_array, new_weights: bool) -> sparse.csr_array:
     """The edges of the graph as it was, and new ones among all nodes, a symmetric matrix [n, n] as they are.
 
     An edge that is in both weighs what the new table says, if it has weights, else what it weighed before; so to read

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.smoothness.mad_gap import mad_gap
 from graphpartner.system.errors import InputError
@@ -44,7 +44,7 @@ class DepthSweep:
 
 
 def depth_sweep(
-    runs: Runs, data: Data, max_steps: int = 64, run: int | None = None, with_mad_gap: bool = False
+    runs: Runs, data: GraphRecord, max_steps: int = 64, run: int | None = None, with_mad_gap: bool = False
 ) -> DepthSweep:
     """Evaluate one trained model at every l from 1 to ``max_steps``, with one propagation pass.
 
@@ -92,7 +92,7 @@ def depth_sweep(
     )
 
 
-def _accuracy(logits: Tensor, data: Data, mask: Tensor) -> float:
+def _accuracy(logits: Tensor, data: GraphRecord, mask: Tensor) -> float:
     """Percent of right answers among the labelled nodes under the mask; 71.4, not 71.39999999999999."""
     counted = mask & (data.y >= 0)
     return round(100 * float((logits.argmax(-1).cpu() == data.y)[counted].double().mean()), 6)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.graph.adjacency import csr, neighbor_mean, row_normalized
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.hop_features import HopFeatures
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.propagation import Propagation
@@ -74,7 +74,7 @@ def restrict_to_labelled(
     )
 
 
-def prepare_graph(data: Data, settings: Settings, device: torch.device, replicas: int = 1) -> PreparedGraph:
+def prepare_graph(data: GraphRecord, settings: Settings, device: torch.device, replicas: int = 1) -> PreparedGraph:
     """Enhance the graph (Eqs. 7, 8) and lay out its matrices for so many replicas at a time. Knows no label."""
     n = data.num_nodes
     attribute = None
@@ -105,7 +105,7 @@ def feature_matrix(x: Tensor, form: str, device: torch.device) -> SparseMatrix |
     return csr.to_dense() if dense else SparseMatrix(csr)
 
 
-def count_classes(data: Data) -> int:
+def count_classes(data: GraphRecord) -> int:
     """C: what the graph says (``data.num_classes``), or one more than the largest class seen in training."""
     told = data.get("num_classes")
     if told is not None:

@@ -10,12 +10,13 @@ ensemble that is a single network, with a single forward pass.
 import copy
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.checks import check_graph
+from graphpartner.graph.record import GraphRecord, as_record
 from graphpartner.kernels import draws
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
@@ -28,9 +29,12 @@ from graphpartner.training.presets import Preset
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import PER_REPLICA, Settings
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 
 def train(
-    data: Data,
+    data: "GraphRecord | Data",
     settings: Settings | Preset | Sequence[Settings],
     seeds: Iterable[int] = range(10),
     device: str | torch.device = "auto",
@@ -57,20 +61,21 @@ def train(
         settings = settings.settings
     each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
     _check_settings(each, len(seeds))
-    check_graph(data, require=("y", "train_mask", "val_mask"))
-    data = copy.copy(data).cpu()  # a shallow copy: the caller's graph stays where it is
+    record = as_record(data)
+    check_graph(record, require=("y", "train_mask", "val_mask"))
+    record = record.cpu()  # a shallow copy: the caller's graph stays where it is
     place = pick_device(device)
     lessons = each[0].teachers * each[0].generations
     teacher = None
     if lessons:
         share = lessons / (lessons + each[0].groups)
-        teacher = teacher_probabilities(data, each, seeds, place, _share_of(progress, 0, share))
+        teacher = teacher_probabilities(record, each, seeds, place, _share_of(progress, 0, share))
         progress = _share_of(progress, share, 1)
-    return _train(data, each, seeds, place, teacher, batch_size, progress)
+    return _train(record, each, seeds, place, teacher, batch_size, progress)
 
 
 def _train(
-    data: Data,
+    data: GraphRecord,
     each: list[Settings],
     seeds: list[int],
     place: torch.device,
@@ -101,7 +106,7 @@ def _train(
 
 
 def teacher_probabilities(
-    data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
+    data: GraphRecord, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Tensor:
     """The mean class distribution of each run's teachers, [R, n, C].
 
@@ -119,7 +124,7 @@ def mean_probabilities(teachers: Runs, count: int) -> Tensor:
 
 
 def train_teachers(
-    data: Data, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
+    data: GraphRecord, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Iterator[Runs]:
     """Each generation in turn: the teachers of the first run, those of the second, …, [R · teachers].
 
@@ -127,7 +132,8 @@ def train_teachers(
     """
     count, generations = settings[0].teachers, settings[0].generations
     lesson = copy.copy(data)
-    lesson.test_mask = None  # nothing to learn there, and as many splits as there are students
+    if "test_mask" in lesson:
+        del lesson.test_mask  # nothing to learn there, and as many splits as there are students
     for name in ("train_mask", "val_mask"):
         if data[name].dim() == 2:
             lesson[name] = data[name].repeat_interleave(count, 0)
@@ -147,7 +153,7 @@ def _share_of(progress: Progress, start: float, stop: float) -> Progress:
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
-def plan_batch(data: Data, settings: Settings, replicas: int, device: torch.device) -> int:
+def plan_batch(data: GraphRecord, settings: Settings, replicas: int, device: torch.device) -> int:
     """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU."""
     if device.type == "cpu":
         return 1

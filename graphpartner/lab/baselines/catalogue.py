@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
 
 from graphpartner.graph.checks import check_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.lab.baselines.appnp import APPNP
 from graphpartner.lab.baselines.baseline import Baseline
 from graphpartner.lab.baselines.dagnn import DAGNN
@@ -104,7 +104,7 @@ def baseline_settings(name: str, graph: str) -> BaselinePreset:
 
 def train_baseline(
     name: str,
-    data: Data,
+    data: GraphRecord,
     seeds: Iterable[int],
     device: str | torch.device = "auto",
     changes: dict[str, Any] | None = None,

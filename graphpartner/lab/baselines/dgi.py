@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels import draws
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.baseline import EmbeddingSettings
@@ -39,7 +39,7 @@ class DGI(EmbeddingSettings):
     patience: int = between(20, 1, 10_000_000)
     """Stop after so many epochs without a lower loss L."""
 
-    def objective(self, data: Data, device: torch.device) -> "Infomax":
+    def objective(self, data: GraphRecord, device: torch.device) -> "Infomax":
         """L on this graph."""
         return Infomax(self, data, device)
 
@@ -49,7 +49,7 @@ class Infomax:
 
     draws_per_epoch = {"negatives": 1}  # noqa: RUF012
 
-    def __init__(self, settings: DGI, data: Data, device: torch.device) -> None:
+    def __init__(self, settings: DGI, data: GraphRecord, device: torch.device) -> None:
         self.width = settings.hidden_channels
         self.X = feature_matrix(data.x, settings.features, device)
         self.A = SparseMatrix(normalized_adjacency(data.edge_index, data.num_nodes, data.get("edge_weight"))).to(device)

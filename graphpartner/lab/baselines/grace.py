@@ -12,9 +12,9 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import adjacency, normalized_adjacency, to_torch
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels import draws
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.kernels.nt_xent import BLOCK, nt_xent
@@ -58,7 +58,7 @@ class GRACE(EmbeddingSettings):
     def patience(self) -> None:
         """The weights after the last epoch are taken."""
 
-    def objective(self, data: Data, device: torch.device) -> "Recognition":
+    def objective(self, data: GraphRecord, device: torch.device) -> "Recognition":
         """The loss on this graph."""
         return Recognition(self, data, device)
 
@@ -72,7 +72,7 @@ class Recognition:
 
     draws_per_epoch = {"edges": 2, "input": 2}  # noqa: RUF012
 
-    def __init__(self, settings: GRACE, data: Data, device: torch.device) -> None:
+    def __init__(self, settings: GRACE, data: GraphRecord, device: torch.device) -> None:
         n = data.num_nodes
         self.settings, self.device = settings, device
         self.X = feature_matrix(data.x, settings.features, device)

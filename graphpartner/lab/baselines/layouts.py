@@ -5,9 +5,9 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import normalized_adjacency, to_torch, with_loops, with_values
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.edge_products import Edges
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.training.prepared import count_classes, feature_matrix
@@ -24,7 +24,7 @@ class BaselineGraph:
         device: where the matrices go.
     """
 
-    def __init__(self, data: Data, form: str, device: torch.device) -> None:
+    def __init__(self, data: GraphRecord, form: str, device: torch.device) -> None:
         self.num_nodes, self.num_features = data.x.shape
         self.num_classes = count_classes(data)
         self.device = device

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels import draws
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.baseline import EmbeddingSettings
@@ -95,7 +95,7 @@ class MVGRL(EmbeddingSettings):
     patience: int = between(20, 1, 10_000_000)
     """Stop after so many steps without a lower loss."""
 
-    def objective(self, data: Data, device: torch.device) -> "MultiView":
+    def objective(self, data: GraphRecord, device: torch.device) -> "MultiView":
         """The loss on this graph."""
         return MultiView(self, data, device)
 
@@ -109,7 +109,7 @@ class MultiView:
 
     draws_per_epoch = {"negatives": 1, "input": 1}  # noqa: RUF012
 
-    def __init__(self, settings: MVGRL, data: Data, device: torch.device) -> None:
+    def __init__(self, settings: MVGRL, data: GraphRecord, device: torch.device) -> None:
         n = data.num_nodes
         self.width, self.device = settings.hidden_channels, device
         self.size = min(settings.window, n)

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.graph.checks import check_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.row_products import rows_of
 from graphpartner.lab.baselines.dgi import DGI
 from graphpartner.lab.baselines.grace import GRACE
@@ -134,7 +134,7 @@ Outcome = tuple[Tensor, Tensor, Tensor]  # logits [R, n, C], validation loss [R]
 
 def train_self_supervised(
     settings: DGI | MVGRL | GRACE,
-    data: Data,
+    data: GraphRecord,
     seeds: Iterable[int],
     device: str | torch.device = "auto",
     progress: Progress = silent,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.row_products import rows_of
 from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, BaselineSettings, Weights
@@ -139,7 +139,7 @@ def train_model(
     name: str,
     build: Callable[[], Baseline],
     settings: BaselineSettings,
-    data: Data,
+    data: GraphRecord,
     seeds: list[int],
     device: torch.device,
     progress: Progress = silent,

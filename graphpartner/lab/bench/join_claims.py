@@ -16,7 +16,7 @@ from graphpartner.enhance.rule import Rule
 from graphpartner.enhance.scipy_join import scipy_join
 from graphpartner.graph.adjacency import adjacency
 from graphpartner.graph.catalogue import CATALOGUE
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.bench.claims import Claim
 from graphpartner.system.device import device_name
 from graphpartner.system.meter import seconds_each
@@ -26,7 +26,7 @@ BARS = {"coauthor-cs": 12.0, "pubmed": 50.0, "amazon-photo": 80.0, "amazon-compu
 
 def blockwise_join(graph: str, root: str | None, k: int = 3, threshold: float = 0.4) -> tuple[np.ndarray, ...]:
     """The peer: blockwise SciPy, float64, ties kept."""
-    data = load_dataset(graph, root)
+    data = load_graph(graph, root)
     features = read_features(data.x)
     A = adjacency(data.edge_index, features.num_nodes)
     return join_blocks(scipy_join(Rule(features, threshold), A, k, 1024), features.num_nodes)
@@ -35,7 +35,7 @@ def blockwise_join(graph: str, root: str | None, k: int = 3, threshold: float = 
 def against_scipy(graph: str, root: str | None, bar: float | None) -> Claim:
     """Our join against the peer, on a CPU, warm."""
     device = torch.device("cpu")
-    data = load_dataset(graph, root)
+    data = load_graph(graph, root)
     (ours,) = seconds_each(lambda: attribute_graph(data.x, data.edge_index), device=device, repeats=(1,), rounds=5)
     start = time.perf_counter()
     starts, columns, values = blockwise_join(graph, root)
@@ -58,8 +58,8 @@ def extra_memory(graph: str, root: str | None) -> int:
         "import torch\n"
         "from graphpartner.lab.bench.join_claims import memory_rise\n"
         "from graphpartner.enhance.join import attribute_graph\n"
-        "from graphpartner.graph.datasets import load_dataset\n"
-        f"data = load_dataset({graph!r}, {root!r})\n"
+        "from graphpartner.graph.datasets import load_graph\n"
+        f"data = load_graph({graph!r}, {root!r})\n"
         "attribute_graph(data.x[:8], torch.tensor([[0], [1]]))\n"
         "print(memory_rise(lambda: attribute_graph(data.x, data.edge_index)))"
     )
@@ -70,7 +70,7 @@ def extra_memory(graph: str, root: str | None) -> int:
 def within_a_second(graph: str, root: str | None) -> Claim:
     """Our join on a GPU, against the limit of one second."""
     device = torch.device("cuda")
-    data = load_dataset(graph, root)
+    data = load_graph(graph, root)
     x, edges = data.x.to(device), data.edge_index.to(device)
     (ours,) = seconds_each(lambda: attribute_graph(x, edges), device=device, repeats=(1,), rounds=3)
     found = attribute_graph(x, edges).cpu()

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.data import Data
 from torch_geometric.nn import APPNP, GCN2Conv, GCNConv
 
 from graphpartner.graph.adjacency import normalized_adjacency
+from graphpartner.graph.record import GraphRecord
 from graphpartner.training.prepared import count_classes
 
 # GCNII's best sizes on the three citation graphs, as its paper gives them
@@ -67,7 +67,7 @@ class AppnpNet(nn.Module):
         return self.propagate(self.second(F.dropout(hidden, 0.5, self.training)), P)
 
 
-def peer_epoch(name: str, data: Data, device: torch.device) -> Callable[[], None]:
+def peer_epoch(name: str, data: GraphRecord, device: torch.device) -> Callable[[], None]:
     """One epoch, training and validation, of ``gcn``, ``appnp`` or ``gcnii`` on a graph."""
     sizes = data.x.shape[1], count_classes(data)
     models: dict[str, Callable[[], nn.Module]] = {

@@ -3,11 +3,11 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.graph.adjacency import neighbor_mean
+from graphpartner.graph.record import GraphRecord
 from graphpartner.training.prepared import count_classes
 from graphpartner.training.settings import Settings
 
@@ -15,7 +15,7 @@ from graphpartner.training.settings import Settings
 class PlainGPNN:
     """One run of GPNN the way one would write it first; the same settings, losses and stopping rule as the engine."""
 
-    def __init__(self, data: Data, settings: Settings, seed: int, device: torch.device) -> None:
+    def __init__(self, data: GraphRecord, settings: Settings, seed: int, device: torch.device) -> None:
         torch.manual_seed(seed)
         s = self.settings = settings
         attribute = attribute_graph(data.x, data.edge_index, s.k, s.threshold) if s.beta < 1 else None

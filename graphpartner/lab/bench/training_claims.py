@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import with_split
 from graphpartner.lab.bench.claims import Claim, Machine, epoch_floor, measure_machine
 from graphpartner.lab.bench.peers import peer_epoch
@@ -45,7 +45,7 @@ def bench_settings(graph: str, num_steps: int = 10) -> Settings:
 class Engine:
     """R runs of the engine, an epoch at a time, as :func:`graphpartner.training.loop.train_replicas` does it."""
 
-    def __init__(self, data: Data, settings: Settings, replicas: int, device: torch.device) -> None:
+    def __init__(self, data: GraphRecord, settings: Settings, replicas: int, device: torch.device) -> None:
         self.problem: PreparedGraph = prepare_graph(data, settings, device, replicas)
         train_nodes = labelled(data.train_mask, data.y, replicas, "train_mask", device)
         val_nodes = labelled(data.val_mask, data.y, replicas, "val_mask", device)
@@ -74,7 +74,7 @@ def against_plain(
     machine: Machine,
 ) -> Claim:
     """Seconds per epoch and run of R runs together against the plain loop, one run at a time."""
-    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph, num_steps)
+    data, settings = with_split(load_graph(graph, root), 0), bench_settings(graph, num_steps)
     engine = Engine(data, settings, replicas, device)
     plain = PlainGPNN(data, settings, 0, device)
     ours, theirs = seconds_each(engine.epoch, plain.epoch, device=device)
@@ -95,7 +95,9 @@ def against_plain(
     )
 
 
-def same_accuracy(data: Data, settings: Settings, device: torch.device, epochs: int, seeds: int) -> tuple[bool, str]:
+def same_accuracy(
+    data: GraphRecord, settings: Settings, device: torch.device, epochs: int, seeds: int
+) -> tuple[bool, str]:
     """Whether engine and plain loop learn equally well: mean test accuracy after so many epochs, by Welch's test."""
     short = settings.replace(epochs=epochs)
     ours = train(data, short, range(4 * seeds), device).accuracy(data.test_mask)
@@ -108,7 +110,7 @@ def same_accuracy(data: Data, settings: Settings, device: torch.device, epochs: 
 
 def against_peer(peer: str, root: str | None, device: torch.device, bar: float | None, replicas: int) -> Claim:
     """An epoch of one of R runs against an epoch of another model at its paper's sizes, on Cora."""
-    data, settings = with_split(load_dataset("cora", root), 0), bench_settings("cora")
+    data, settings = with_split(load_graph("cora", root), 0), bench_settings("cora")
     engine = Engine(data, settings, replicas, device)
     ours, theirs = seconds_each(engine.epoch, peer_epoch(peer, data, device), device=device)
     what = f"an epoch, per run of {replicas}, against {peer.upper()} at its paper's sizes"
@@ -121,7 +123,7 @@ def against_peer(peer: str, root: str | None, device: torch.device, bar: float |
 
 def plan_choice(graph: str, root: str | None, device: torch.device, num_steps: int, replicas: int) -> Claim:
     """The plan that was chosen for A_en^l H against the best of all plans, forward and backward."""
-    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph, num_steps)
+    data, settings = with_split(load_graph(graph, root), 0), bench_settings(graph, num_steps)
     chosen = prepare_graph(data, settings, device, replicas).propagate
     n = data.num_nodes
     H = torch.rand(n, replicas * settings.hidden_channels, device=device, requires_grad=True)
@@ -146,7 +148,7 @@ def _forward_backward(propagate: Propagation, H: Tensor) -> None:
 
 def together_against_alone(graph: str, root: str | None, device: torch.device, seeds: int, bar: float) -> Claim:
     """Whole trainings: seconds per run of several seeds in one call against one seed alone."""
-    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph).replace(epochs=12)
+    data, settings = with_split(load_graph(graph, root), 0), bench_settings(graph).replace(epochs=12)
     each = seconds_each(
         lambda: train(data, settings, range(seeds), device),
         lambda: train(data, settings, [0], device),
@@ -173,7 +175,7 @@ def together_against_alone(graph: str, root: str | None, device: torch.device, s
 
 def batched_against_single(graph: str, root: str | None, device: torch.device, seeds: int) -> Claim:
     """Accuracy and spread of runs trained together against the same seeds one by one, paired."""
-    data, settings = with_split(load_dataset(graph, root), 0), bench_settings(graph)
+    data, settings = with_split(load_graph(graph, root), 0), bench_settings(graph)
 
     def run(batch_size: int) -> tuple[Tensor, float]:
         start = time.perf_counter()
@@ -196,7 +198,7 @@ def whole_row(root: str | None, device: torch.device, limit: float) -> Claim:
     start = time.perf_counter()
     means = []
     for graph, runs in (*((name, 100) for name in PUBLIC), *((name, 10) for name in ("coauthor-cs", *AMAZON))):
-        data = with_split(load_dataset(graph, root), range(runs))
+        data = with_split(load_graph(graph, root), range(runs))
         accuracy = train(data, fixed_settings(graph), range(runs), device).accuracy(data.test_mask)
         means.append(f"{graph} {100 * accuracy.mean():.1f}")
     seconds = time.perf_counter() - start

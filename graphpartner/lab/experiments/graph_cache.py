@@ -3,10 +3,9 @@
 import copy
 from functools import cached_property, lru_cache
 
-from torch_geometric.data import Data
-
 from graphpartner.graph.catalogue import locate
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import with_split
 from graphpartner.smoothness.bounds import LaplacianExtremes, laplacian_extremes
 from graphpartner.smoothness.mad_gap import HopPairs, hop_pairs
@@ -15,7 +14,7 @@ from graphpartner.smoothness.mad_gap import HopPairs, hop_pairs
 class LoadedGraph:
     """A loaded graph, as it is: without a split where it has no public one."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: GraphRecord) -> None:
         self.data = data
 
     @cached_property
@@ -28,7 +27,7 @@ class LoadedGraph:
         """Eigenvalues of L̃, for bounds."""
         return laplacian_extremes(self.data.edge_index, self.data.num_nodes)
 
-    def split_for(self, seeds: list[int]) -> Data:
+    def split_for(self, seeds: list[int]) -> GraphRecord:
         """The graph with its public split, or with one random split for every seed."""
         return with_split(copy.copy(self.data), seeds)
 
@@ -38,7 +37,7 @@ class Graphs:
 
     def __init__(self, root: str | None) -> None:
         self.root = root
-        self.load = lru_cache(maxsize=1)(lambda name: LoadedGraph(load_dataset(name, root)))
+        self.load = lru_cache(maxsize=1)(lambda name: LoadedGraph(load_graph(name, root)))
 
     def reason(self, name: str) -> str | None:
         """Why a graph cannot be used here without a download, or None."""

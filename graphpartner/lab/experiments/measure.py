@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.quality import edge_quality
 from graphpartner.graph.adjacency import row_normalized
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.statistics import graph_statistics
 from graphpartner.lab.baselines.supervised import BaselineRuns
 from graphpartner.lab.experiments.graph_cache import LoadedGraph
@@ -169,7 +169,7 @@ def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent)
     return lines
 
 
-def _train(batch: list[Run], data: Data, progress: Progress = silent) -> Runs | BaselineRuns:
+def _train(batch: list[Run], data: GraphRecord, progress: Progress = silent) -> Runs | BaselineRuns:
     first, each_once = batch[0], trainings(batch)
     seeds = [training.seed for training in each_once]
     if first.method == "gpnn":
@@ -187,7 +187,7 @@ def _shortened(run: Run) -> Run:
     return dataclasses.replace(run, settings=run.settings | short, changes=run.changes | short)
 
 
-def _ensemble(members: Tensor, trained: Runs | BaselineRuns, data: Data) -> Measured:
+def _ensemble(members: Tensor, trained: Runs | BaselineRuns, data: GraphRecord) -> Measured:
     """Accuracies in percent of the mean of its members' class distributions."""
     right = trained.logits[members].softmax(-1).mean(0).argmax(-1) == data.y
     found: Measured = {}
@@ -218,7 +218,7 @@ def _parameters(trained: Runs | BaselineRuns) -> int:
     return trained.parameters
 
 
-def _measure_dataset(run: Run, data: Data) -> Measured:
+def _measure_dataset(run: Run, data: GraphRecord) -> Measured:
     if run.method == "statistics":
         counted = dataclasses.asdict(graph_statistics(data))
         return {name.removeprefix("num_"): value for name, value in counted.items()}

@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import Split, per_class_splits
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
@@ -35,7 +35,15 @@ from graphpartner.training.trainer import train
 ROUNDS = 200  # of expectation and maximisation
 
 
-def class_frequencies(runs: Runs, seen: Data) -> Tensor:
+class DevelopmentGraph(GraphRecord):
+    """What a search may see of a graph; see :func:`development`."""
+
+    by_class: bool
+    judge_mask: Tensor
+    class_weights: Tensor | None
+
+
+def class_frequencies(runs: Runs, seen: DevelopmentGraph) -> Tensor:
     """π, [C], by maximum likelihood: answers to all nodes come out as q_j = Σ_c P(j | c) π_c.
 
     P(j | c), how often a node of class c is taken for class j, is counted on the nodes that judge, over all runs
@@ -55,7 +63,7 @@ def class_frequencies(runs: Runs, seen: Data) -> Tensor:
     return pi
 
 
-def class_weights(seen: Data, settings: Settings, device: str | torch.device) -> Tensor | None:
+def class_weights(seen: DevelopmentGraph, settings: Settings, device: str | torch.device) -> Tensor | None:
     """What each class shall count for, [C], where the nodes that judge were drawn class by class; otherwise None.
 
     These are the frequencies that a run of these settings on each development split of ``seen`` leads to.
@@ -65,7 +73,7 @@ def class_weights(seen: Data, settings: Settings, device: str | torch.device) ->
     return class_frequencies(train(seen, settings, list(range(seen.train_mask.shape[0])), device), seen)
 
 
-def development(data: Data, splits: int, first: int = 0) -> Data:
+def development(data: GraphRecord, splits: int, first: int = 0) -> DevelopmentGraph:
     """The graph with so many development splits, masks [S, n], and every other label taken away.
 
     Where the graph has a public split, every other split is that one, and for the rest its training and validation
@@ -83,7 +91,7 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
         first: the number of the first split; other numbers are other splits.
     """
     seeds = range(first, first + splits)
-    seen = copy.copy(data)
+    seen = DevelopmentGraph(**{name: data[name] for name in GraphRecord.FIELDS if name in data})
     seen.by_class = data.get("train_mask") is None
     split = per_class_splits(data.y, seeds) if seen.by_class else resplit(data, seeds)
     seen.train_mask = split.train_mask
@@ -97,7 +105,7 @@ def development(data: Data, splits: int, first: int = 0) -> Data:
     return seen
 
 
-def resplit(data: Data, seeds: range) -> Split:
+def resplit(data: GraphRecord, seeds: range) -> Split:
     """The public split for even seeds; for odd ones its training and validation nodes drawn anew. No test node."""
     pool = data.train_mask | data.val_mask
     counts = torch.bincount(data.y[data.train_mask])
@@ -122,7 +130,7 @@ def some_of_each_class(mask: Tensor, y: Tensor, counts: Tensor, seed: int) -> Te
     return drawn
 
 
-def rule(seen: Data) -> str:
+def rule(seen: DevelopmentGraph) -> str:
     """What :func:`ranked` does, and which labels had no part in it, as a preset says it.
 
     Where all splits are random, a node that one of them validates on is a test node of others.
@@ -151,7 +159,7 @@ class Judgement(NamedTuple):
         return self.accuracy - self.surprise
 
 
-def judge_settings(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
+def judge_settings(seen: DevelopmentGraph, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
     """Each of these settings over all development splits, as one batch of replicas.
 
     Where ``seen`` has ``class_weights``, a class counts as much as they say, however many nodes stand for it.
@@ -164,7 +172,7 @@ def judge_settings(seen: Data, settings: list[Settings], device: str | torch.dev
     return [judged(logits, seen) for logits in runs.logits.split(splits)]
 
 
-def judged(logits: Tensor, seen: Data) -> Judgement:
+def judged(logits: Tensor, seen: DevelopmentGraph) -> Judgement:
     """Runs of one configuration, logits [S, n, C], one a development split of ``seen``."""
     share = node_shares(seen.judge_mask, seen.y, seen.get("class_weights"))
     right = (logits.argmax(-1) == seen.y).float()

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_geometric.data import Data
 
-from graphpartner.lab.search.judgement import Judgement, class_weights, development, judge_settings, ranked
+from graphpartner.graph.record import GraphRecord
+from graphpartner.lab.search.judgement import (
+    DevelopmentGraph,
+    Judgement,
+    class_weights,
+    development,
+    judge_settings,
+    ranked,
+)
 from graphpartner.lab.search.space import Choice, Space
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
@@ -45,7 +52,7 @@ class SearchResult:
 
 
 def search(
-    data: Data,
+    data: GraphRecord,
     space: Space,
     study: "optuna.Study",
     *,
@@ -136,7 +143,7 @@ def _successive_halving(
     study: "optuna.Study",
     runners: list[tuple["optuna.Trial", Settings]],
     begins: bool,
-    seen: Data,
+    seen: DevelopmentGraph,
     device: str | torch.device,
 ) -> None:
     """Judge a group on its first splits, and on all of them those alone that are among the best seen so far.
@@ -165,7 +172,7 @@ def _successive_halving(
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
 
 
-def judge_alike(seen: Data, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
+def judge_alike(seen: DevelopmentGraph, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
     """Each of these settings, those together whose work has the same shape."""
     groups: dict[Settings, list[int]] = {}
     same = {name: getattr(Settings(), name) for name in FREE}
@@ -177,7 +184,7 @@ def judge_alike(seen: Data, settings: list[Settings], device: str | torch.device
     return [judged[place] for place in range(len(settings))]
 
 
-def merits(seen: Data, settings: list[Settings], device: str | torch.device) -> list[float]:
+def merits(seen: DevelopmentGraph, settings: list[Settings], device: str | torch.device) -> list[float]:
     """What the search climbs, of each of these settings."""
     return [each.merit for each in judge_settings(seen, settings, device)]
 
@@ -192,14 +199,16 @@ def quantile(values: list[float]) -> float:
     return sorted(values, reverse=True)[max(0, math.ceil(PROMOTE_FRACTION * len(values)) - 1)]
 
 
-def _splits(seen: Data, which: slice) -> Data:
+def _splits(seen: DevelopmentGraph, which: slice) -> DevelopmentGraph:
     part = copy.copy(seen)
     for name in ("train_mask", "val_mask", "judge_mask"):
         part[name] = seen[name][which]
     return part
 
 
-def final(data: Data, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device) -> SearchResult:
+def final(
+    data: GraphRecord, study: "optuna.Study", base: Settings, splits: int, device: str | torch.device
+) -> SearchResult:
     """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best.
 
     The winner is, of those whose accuracy is within one standard error of the highest, the one with the least
