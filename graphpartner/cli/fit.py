@@ -16,8 +16,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from graphpartner.cli.options import JsonOption, SepOption, check_choice, output_folder, versions
-from graphpartner.report.terminal import bullets, duration, facts
+from graphpartner.report.terminal import bullets, facts
 from graphpartner.system.errors import InputError
+from graphpartner.system.progress import format_duration
 
 LAST = 0.08  # share of the budget that is kept for what comes after training
 
@@ -116,7 +117,7 @@ def fit_page(about: dict[str, Any], folder: Path) -> list[RenderableType]:
     parts.append(bullets(about["decisions"]))
     if about["interrupted"]:
         parts.append("[yellow]The fit was stopped early[/]: this is the best it had found.")
-    parts += ["", facts([("time", duration(about["seconds"])), ("model", str(folder))])]
+    parts += ["", facts([("time", format_duration(about["seconds"])), ("model", str(folder))])]
     return parts
 
 

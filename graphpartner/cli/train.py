@@ -40,8 +40,9 @@ def train(
     from graphpartner.graph.catalogue import find_entry
     from graphpartner.graph.datasets import load_graph
     from graphpartner.graph.splits import with_split
-    from graphpartner.report.terminal import duration, facts, notes, progress, show
+    from graphpartner.report.terminal import facts, notes, progress, show
     from graphpartner.system.device import pick_device
+    from graphpartner.system.progress import format_duration
     from graphpartner.training.presets import FAMILIES
     from graphpartner.training.presets import preset as find_preset
     from graphpartner.training.trainer import train as train_runs
@@ -98,7 +99,7 @@ def train(
                 ("test accuracy", f"[bold]{about['test_mean']:.1f}{spread}"),
                 ("published", f"{published} ± {published_sd} %   Table 1 of the paper"),
                 ("validation accuracy", f"{about['val_mean']:.1f} %"),
-                ("time", f"{duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
+                ("time", f"{format_duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
                 ("predictions", str(folder / "predictions.csv")),
                 ("model", str(folder / "weights.safetensors")),
             ]

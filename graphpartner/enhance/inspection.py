@@ -12,8 +12,7 @@ from graphpartner.graph.adjacency import simple_edges
 from graphpartner.graph.checks import check_graph
 from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.statistics import GraphStatistics, graph_statistics
-from graphpartner.report.terminal import duration
-from graphpartner.system.meter import format_bytes
+from graphpartner.system.progress import format_bytes, format_duration
 
 FEW_PAIRS = 30  # fewer judged pairs say too little about a rate
 
@@ -52,7 +51,7 @@ class Inspection:
             ("enhancement", f"{plan.pairs:,.0f} ± {plan.pairs_error:,.0f} pairs within {self.k} hops"),
             ("  keeps", f"{plan.kept:,.0f} ± {plan.kept_error:,.0f} of them, of cosine {self.threshold:g} or more"),
             ("  size", f"{format_bytes(plan.output_bytes)}, working memory {format_bytes(plan.working_bytes)}"),
-            ("  time", f"about {duration(plan.seconds)}"),
+            ("  time", f"about {format_duration(plan.seconds)}"),
             ("  kernel", f"{plan.kernel}: {plan.choice.why}"),
         ]
 

@@ -21,9 +21,8 @@ from graphpartner.enhance.plan import (
 from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency, csr
 from graphpartner.system.errors import InputError
-from graphpartner.system.meter import format_bytes
 from graphpartner.system.parallel import map_ranges, num_threads, ranges
-from graphpartner.system.progress import Progress, silent
+from graphpartner.system.progress import Progress, format_bytes, silent
 
 SAMPLE = 64  # rows looked at before a join whose result might not fit
 

@@ -23,8 +23,8 @@ from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency
 from graphpartner.system.device import free_memory
 from graphpartner.system.errors import InputError
-from graphpartner.system.meter import format_bytes
 from graphpartner.system.parallel import HAS_NUMBA
+from graphpartner.system.progress import format_bytes
 
 Kernel = Literal["popcount", "suffix", "dense", "scipy"]
 

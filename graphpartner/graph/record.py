@@ -57,6 +57,10 @@ class GraphRecord:
         """Return an attribute by name, or ``default`` where it is missing."""
         return getattr(self, name, default)
 
+    def fields(self) -> dict[str, Any]:
+        """Return what is known of the graph, by name."""
+        return {name: self[name] for name in self.FIELDS if name in self}
+
     def __contains__(self, name: str) -> bool:
         return hasattr(self, name)
 
@@ -65,6 +69,9 @@ class GraphRecord:
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self, name)
 
     def cpu(self) -> Self:
         """Return a shallow copy with every tensor on the CPU."""
@@ -78,7 +85,7 @@ class GraphRecord:
         """Return the graph as PyTorch Geometric's ``Data``."""
         from torch_geometric.data import Data
 
-        return Data(**{name: self[name] for name in self.FIELDS if name in self})
+        return Data(**self.fields())
 
     def __repr__(self) -> str:
         shapes = [f"{name}={list(self[name].shape)}" for name in self.FIELDS if isinstance(self.get(name), Tensor)]

@@ -19,7 +19,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
-from graphpartner.system.progress import Progress
+from graphpartner.system.progress import Progress, format_duration
 
 WIDE = 240  # columns where there is no terminal that has a width
 LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
@@ -112,24 +112,10 @@ class _Lines:
             return
         self.told = now
         self.begun.cancel()
-        line = f"{self.title}: {done / total:.0%}, {duration(now - self.start)} taken"
+        line = f"{self.title}: {done / total:.0%}, {format_duration(now - self.start)} taken"
         if done < total:
-            line += f", at most {duration((now - since) * (total - done) / (done - before))} left"
+            line += f", at most {format_duration((now - since) * (total - done) / (done - before))} left"
         self.console.print(line)
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: 1.5 ms, 0.42 s, 8.1 s, 42 s, 3 min 20 s, 2 h 5 min."""
-    if seconds < 0.1:
-        return f"{1000 * seconds:.2g} ms"
-    if seconds < 9.95:
-        return f"{seconds:.2g} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 GAP = 2  # blanks between two columns

@@ -93,12 +93,3 @@ def memory_rise(work: Callable[[], object]) -> int:
     with peak_memory("cpu") as peak:
         work()
     return int(peak[0])
-
-
-def format_bytes(size: float) -> str:
-    """12,345,678 bytes as 12.3 MB."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

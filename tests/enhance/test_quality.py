@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from graphpartner.enhance import attribute_graph, edge_quality
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.quality import edge_quality
 from graphpartner.graph.datasets import load_dataset
 from graphpartner.system.errors import InputError
 

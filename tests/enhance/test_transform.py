@@ -2,7 +2,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphpartner.enhance import Enhance, attribute_graph, enhanced_adjacency, transform
+from graphpartner.enhance import transform
+from graphpartner.enhance.join import attribute_graph
+from graphpartner.enhance.mixture import enhanced_adjacency
+from graphpartner.enhance.transform import Enhance
 from graphpartner.system.errors import InputError
 
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])

@@ -1,5 +1,6 @@
 """The whole procedure on graphs whose best answer is known."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_a_split_of_ones_own_is_kept_and_test_labels_are_not_read():
     data = planted(600, "within")
     masks = torch.arange(600) % 3
     data.train_mask, data.val_mask, data.test_mask = masks == 0, masks == 1, masks == 2
-    other = data.clone()
+    other = copy.deepcopy(data)
     other.y[data.test_mask] = (other.y[data.test_mask] + 1) % 3
     first, second = (fit(each, 2.0) for each in (data, other))
     assert sorted(first.learned.tolist()) == (masks < 2).nonzero().squeeze(1).tolist()

@@ -56,7 +56,7 @@ def test_the_digest_stays_the_same():
 
 def test_to_data():
     graph = canonical(sparse.csr_array(X), EDGES, LABELS, SPLIT)
-    data = graph.to_data()
+    data = graph.to_record()
     assert torch.equal(data.x, torch.tensor(X, dtype=torch.float32))
     assert data.edge_index.tolist() == graph.edges.tolist()
     assert data.y.tolist() == LABELS
@@ -65,4 +65,4 @@ def test_to_data():
     assert data.test_mask.tolist() == [False, False, False]
     data.y[0] = 5  # a copy
     assert graph.labels.tolist() == LABELS
-    assert "train_mask" not in dataclasses.replace(graph, split=None).to_data()
+    assert "train_mask" not in dataclasses.replace(graph, split=None).to_record()

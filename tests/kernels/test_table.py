@@ -62,11 +62,11 @@ def test_threads_are_kept_also_where_numba_starts_among_them():
     pytest.importorskip("numba")
     code = """
 import torch
-from graphpartner.system.parallel import one_core, side_by_side
+from graphpartner.system.parallel import single_core, run_on_cores
 torch.set_num_threads(3)
-with one_core():
+with single_core():
     inside = torch.get_num_threads()
-print(inside, torch.get_num_threads(), *side_by_side(lambda job: torch.get_num_threads(), range(2)))
+print(inside, torch.get_num_threads(), *run_on_cores(lambda job: torch.get_num_threads(), range(2)))
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert found == ["1", "3", "1", "1"]

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from graphpartner.report import terminal
-from graphpartner.report.terminal import bullets, duration, facts, progress, show
+from graphpartner.report.terminal import bullets, facts, progress, show
+from graphpartner.system.progress import format_duration
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from graphpartner.report.terminal import bullets, duration, facts, progress, sho
     ],
 )
 def test_duration(seconds, words):
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_lines_in_a_pipe(monkeypatch, capsys):

@@ -235,7 +235,7 @@ def test_encodings(read):
 def test_the_separator_is_found(read, sep, file):
     own = read(NODES.replace(",", sep), EDGES.replace(",", sep), node_file=file)
     assert own.encoder.names == ["f"]
-    assert own.data.num_edges == 4
+    assert own.data.edge_index.shape[1] == 4
 
 
 def test_separators_that_could_be_another_one(read):

@@ -1,3 +1,4 @@
+import copy
 import json
 
 import pytest
@@ -50,7 +51,7 @@ def test_the_trained_depth_is_the_accuracy_of_the_run(trained):
 
 def test_unlabelled_nodes_do_not_count_and_every_run_has_its_own_split(trained):
     data, runs = trained
-    data = data.clone()
+    data = copy.deepcopy(data)
     data.test_mask = torch.stack([data.test_mask, ~data.test_mask])
     data.y[data.test_mask[1].nonzero()[0]] = -1
     sweep = depth_sweep(runs, data, max_steps=1, run=1)

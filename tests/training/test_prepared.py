@@ -69,7 +69,7 @@ def test_prepare_lays_out_neighbors() -> None:
 
 def test_edge_weights_weigh_the_topology() -> None:
     data = toy()
-    data.edge_weight = torch.full((data.num_edges,), 3.0)
+    data.edge_weight = torch.full((data.edge_index.shape[1],), 3.0)
     settings = Settings(beta=1.0, positives="neighbors")
     heavy, plain = prepare_graph(data, settings, CPU), prepare_graph(toy(), settings, CPU)
     A = torch.eye(40).double()

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels import draws
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.training.settings import Settings
@@ -24,7 +24,7 @@ HISTORY = (
 )
 
 
-def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> Data:
+def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> GraphRecord:
     """Planted classes; node 0 has no neighbour, node 1 no feature, the last node no label."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % classes
@@ -43,7 +43,7 @@ def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> Data:
         mask[part] = True
     masks[2, -1] = True
     y[-1] = -1
-    return Data(
+    return GraphRecord(
         x=torch.from_numpy(x),
         edge_index=torch.from_numpy(edge_index),
         y=torch.from_numpy(y),
@@ -54,7 +54,7 @@ def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> Data:
     )
 
 
-def enhanced(data: Data, settings: Settings) -> Tensor:
+def enhanced(data: GraphRecord, settings: Settings) -> Tensor:
     """A_en of Eqs. 7 and 8, dense."""
     n = data.num_nodes
     A = np.eye(n)
@@ -75,7 +75,7 @@ class SlowRun:
     logits: Tensor | None = None
 
 
-def slow_train(data: Data, settings: Settings, seed: int, teacher: Tensor | None = None) -> SlowRun:
+def slow_train(data: GraphRecord, settings: Settings, seed: int, teacher: Tensor | None = None) -> SlowRun:
     """One run, as the paper's algorithm and DESIGN.md describe it."""
     X, A, n = data.x.double(), enhanced(data, settings), data.num_nodes
     if settings.features == "row":

@@ -56,7 +56,7 @@ def extra_memory(graph: str, root: str | None) -> int:
     """How far the memory of a fresh process rises while it joins, its loops compiled and its graph loaded before."""
     program = (
         "import torch\n"
-        "from graphpartner.lab.bench.join_claims import memory_rise\n"
+        "from graphpartner.system.meter import memory_rise\n"
         "from graphpartner.enhance.join import attribute_graph\n"
         "from graphpartner.graph.datasets import load_graph\n"
         f"data = load_graph({graph!r}, {root!r})\n"

@@ -91,7 +91,7 @@ def development(data: GraphRecord, splits: int, first: int = 0) -> DevelopmentGr
         first: the number of the first split; other numbers are other splits.
     """
     seeds = range(first, first + splits)
-    seen = DevelopmentGraph(**{name: data[name] for name in GraphRecord.FIELDS if name in data})
+    seen = DevelopmentGraph(**data.fields())
     seen.by_class = data.get("train_mask") is None
     split = per_class_splits(data.y, seeds) if seen.by_class else resplit(data, seeds)
     seen.train_mask = split.train_mask

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from graphpartner import load_dataset
+from graphpartner.graph.datasets import load_graph
 from graphpartner.kernels.edge_products import Edges
 from graphpartner.kernels.nt_xent import nt_xent
 from graphpartner.lab.baselines.catalogue import train_baseline
@@ -93,6 +93,6 @@ def test_encoders_together_learn_as_they_do_alone_and_survive_compaction(name):
 
 
 def test_many_runs_on_a_real_graph():
-    data = load_dataset("citeseer")
+    data = load_graph("citeseer")
     runs = train_baseline("gat", data, range(20), "cuda", {"epochs": 200})
     assert runs.accuracy(data.test_mask).mean() > 0.69

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from graphpartner.enhance.join import attribute_graph
-from graphpartner.enhance.scipy_join import scipy_join
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.bench.claims import Claim, Machine, epoch_floor
 from graphpartner.lab.bench.growth import community_edges, measure
+from graphpartner.lab.bench.join_claims import blockwise_join
 from graphpartner.lab.bench.join_growth import SIZES, measure_join, power_law_edges
 from graphpartner.lab.bench.peers import peer_epoch
 from graphpartner.lab.bench.plain import PlainGPNN
@@ -20,13 +20,13 @@ from graphpartner.lab.pages.performance_page import folded, line, write_page
 from graphpartner.system.errors import InputError
 from graphpartner.system.meter import seconds_each
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
 def citeseer():
-    return load_dataset("citeseer")
+    return load_graph("citeseer")
 
 
 def row(**changes):
@@ -94,7 +94,7 @@ def test_floor_by_hand(citeseer):
 
 
 def test_the_peer_of_the_join_finds_the_same_pairs(citeseer):
-    starts, columns, values = scipy_join("citeseer", None)
+    starts, columns, values = blockwise_join("citeseer", None)
     ours = attribute_graph(citeseer.x, citeseer.edge_index)
     assert torch.equal(torch.from_numpy(starts), ours.crow_indices())
     assert torch.equal(torch.from_numpy(columns).long(), ours.col_indices())
@@ -104,7 +104,7 @@ def test_the_peer_of_the_join_finds_the_same_pairs(citeseer):
 def test_memory_rise_sees_what_was_held_for_a_moment():
     """In a process of its own: here other tests leave memory that is free but resident."""
     program = (
-        "import torch; from graphpartner.lab.bench.join_claims import memory_rise\n"
+        "import torch; from graphpartner.system.meter import memory_rise\n"
         "print(memory_rise(lambda: torch.ones(1_000).sum()), memory_rise(lambda: torch.ones(20_000_000).sum()))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from graphpartner.lab.experiments.journal import Journal, read_lines
 from graphpartner.system.errors import InputError
 from tests.lab.experiments.toy import line, run
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_lines_are_found_again(tmp_path):

@@ -19,7 +19,7 @@ from graphpartner.system.errors import InputError
 
 RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from graphpartner.lab.experiments.reproduce import read_results
 from graphpartner.lab.experiments.verdict import paired
 from tests.lab.experiments.toy import baselines, cell, curve
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[3] / "results"
 STEPS = (2, 4, 6, 8, 12, 15)
 
 

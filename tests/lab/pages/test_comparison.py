@@ -21,7 +21,7 @@ from graphpartner.lab.pages.results_page import in_short, results_page, target_t
 from graphpartner.report.terminal import show
 from tests.lab.experiments.toy import baselines, cell, curve
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 STEPS = (2, 4, 8, 16)
 
 

@@ -9,7 +9,7 @@ from graphpartner.lab.pages.figures import _draw_accuracy, draw_depth
 from graphpartner.training.depth_sweep import DepthSweep
 from graphpartner.training.presets import preset
 
-FIGURES = Path(__file__).parents[2] / "docs" / "figures"
+FIGURES = Path(__file__).parents[3] / "docs" / "figures"
 
 
 def published() -> DepthSweep:

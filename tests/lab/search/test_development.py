@@ -1,12 +1,12 @@
 import torch
 
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.search.judgement import development
 from tests.training.toy import toy
 
 
 def test_a_public_split_is_half_of_the_development_splits():
-    data = load_dataset("citeseer")
+    data = load_graph("citeseer")
     seen = development(data, 6)
     pool = data.train_mask | data.val_mask
     for split in range(6):
@@ -18,14 +18,14 @@ def test_a_public_split_is_half_of_the_development_splits():
 
 
 def test_other_numbers_are_other_splits():
-    data = load_dataset("citeseer")
+    data = load_graph("citeseer")
     first, second = development(data, 4), development(data, 4, first=4)
     assert not torch.equal(first.train_mask[1], second.train_mask[1])
     assert torch.equal(development(data, 8).train_mask[4:], second.train_mask)
 
 
 def test_no_other_label_is_handed_over():
-    data = load_dataset("citeseer")
+    data = load_graph("citeseer")
     seen = development(data, 4)
     known = (seen.train_mask | seen.val_mask | seen.judge_mask).any(0)
     assert (seen.y[~known] == -1).all()
@@ -38,7 +38,7 @@ def test_no_other_label_is_handed_over():
 def test_a_graph_without_a_public_split_has_random_ones():
     data = toy(400)
     for name in ("train_mask", "val_mask", "test_mask"):
-        del data[name]
+        delattr(data, name)
     seen = development(data, 3)
     assert seen.train_mask.sum(1).tolist() == [60] * 3
     assert seen.val_mask.sum(1).tolist() == seen.judge_mask.sum(1).tolist() == [45] * 3
@@ -48,7 +48,7 @@ def test_a_graph_without_a_public_split_has_random_ones():
 
 
 def test_half_of_every_class_judges_and_other_seeds_are_other_halves():
-    data = load_dataset("citeseer")
+    data = load_graph("citeseer")
     seen = development(data, 4)
     for split in (0, 2):  # the public one
         both, half = (torch.bincount(data.y[mask], minlength=6) for mask in (data.val_mask, seen.judge_mask[split]))

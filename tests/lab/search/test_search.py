@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from graphpartner.graph.catalogue import CATALOGUE
-from graphpartner.graph.datasets import load_dataset
+from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.search.judgement import development, judge_settings, rule
 from graphpartner.lab.search.search import FINALISTS, finished, judge_alike, quantile, search
 from graphpartner.lab.search.space import FAMILIES, VIEWS, Between, Choice, only, space_of
@@ -168,7 +168,7 @@ def test_three_tenths_go_through():
 
 def test_the_preset_it_writes_can_be_trained(tmp_path):
     found = look(toy(), open_study("sqlite://", "toy"), 4)
-    told = "random splits", rule(development(load_dataset("citeseer"), 1))
+    told = "random splits", rule(development(load_graph("citeseer"), 1))
     file = write_preset(tmp_path, "cora", "tuned", found, 4, *told, "cora/tuned", fixed=["beta=1", "k=2"])
     read = preset(str(file))
     assert (read.graph, read.family, read.saw_test) == ("cora", "tuned", False)
@@ -241,7 +241,7 @@ def test_a_family_takes_from_a_start_only_what_is_its_own():
 
 
 def test_what_a_search_has_not_seen_depends_on_the_splits():
-    public = load_dataset("citeseer")
+    public = load_graph("citeseer")
     without = copy.copy(public)
     for name in ("train_mask", "val_mask", "test_mask"):
         del without[name]
