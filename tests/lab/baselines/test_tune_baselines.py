@@ -104,7 +104,7 @@ def test_class_frequencies_are_estimated_once_for_a_log(script, monkeypatch, tmp
     for name in ("train_mask", "val_mask", "test_mask"):  # as where all splits are random, class by class
         del data[name]
     log, asked = tmp_path / "log.jsonl", []
-    monkeypatch.setattr(script.gp, "load_graph", lambda *_, **__: data)
+    monkeypatch.setattr(script, "load_graph", lambda *_, **__: data)
     uneven = torch.tensor([0.05, 0.15, 0.2, 0.2, 0.3, 0.1], dtype=torch.float64)
     monkeypatch.setattr(script, "class_weights", lambda *given: asked.append(given) or uneven)
     command = ["tune", "sgc", "citeseer", "--trials", "1", "--splits", "1", "--finalists", "1", "--device", "cpu"]
