@@ -97,7 +97,7 @@ def hop_pairs(
 
 
 def _search(A: sparse.csr_array, rows: np.ndarray, near: int, within: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the words after ``near`` and ``within`` hops; A has a full diagonal, so no row is empty, reach grows."""
+    """Return the words after ``near`` and ``within`` hops; A has a full diagonal, so reach only grows."""
     num_nodes = A.shape[0]
     neighbors, starts = A.indices, A.indptr[:-1]
     near_words, within_words = (np.zeros((-(-rows.size // WORD), num_nodes), dtype=np.uint64) for _ in range(2))
