@@ -20,6 +20,7 @@ from graphpartner.enhance.plan import (
 )
 from graphpartner.enhance.rule import Rule
 from graphpartner.graph.adjacency import adjacency, csr
+from graphpartner.graph.checks import check_edges
 from graphpartner.system.errors import InputError
 from graphpartner.system.parallel import map_ranges, num_threads, ranges
 from graphpartner.system.progress import Progress, format_bytes, silent
@@ -76,20 +77,6 @@ def attribute_graph(
     limit = output_memory(allowed, place)
     check_output(rule, A, k, choice, top, limit)
     return run_join(rule, A, k, choice, memory=allowed, limit=limit, top=top, progress=progress, device=place)
-
-
-def check_edges(edge_index: Tensor, num_nodes: int) -> None:
-    """Raise :class:`InputError` for an edge list that does not fit the feature rows."""
-    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        shape = list(edge_index.shape) if isinstance(edge_index, Tensor) else type(edge_index).__name__
-        raise InputError(f"edge_index must have shape [2, edges], got {shape}")
-    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
-        raise InputError(f"edge_index must hold whole numbers, got dtype {edge_index.dtype}")
-    if edge_index.numel():
-        low, high = int(edge_index.min()), int(edge_index.max())
-        if low < 0 or high >= num_nodes:
-            wrong = low if low < 0 else high
-            raise InputError(f"edge_index names node {wrong}, but x has {num_nodes} rows")
 
 
 def check_output(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice, top: int | None, limit: int) -> None:

@@ -1,1 +1,1 @@
-"""What is the graph? Data sets, people's own files, splits, adjacency, checks."""
+"""What is the graph? Data sets, splits, adjacency, checks, statistics."""

@@ -1,7 +1,7 @@
-"""A benchmark graph as plain arrays in one canonical form, whatever file it came from.
+"""A benchmark graph as NumPy arrays in one canonical form, whatever file it came from.
 
-Two files hold the same graph exactly when their canonical arrays have the same digest. A file that was only compressed
-again therefore still passes, and one in which a single label was changed does not.
+Two files hold the same graph exactly if their canonical arrays have the same digest: a file that was only compressed
+again still passes, and one in which a single label was changed does not.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ OUT_OF_SPLIT, TRAIN, VAL, TEST = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class GraphArrays:
-    """Features, edges, labels and perhaps a split; made by :func:`canonical`.
+    """Features, edges, labels and, where published, a split; made by :func:`canonical`.
 
     Attributes:
         features: [n, d] float32, CSR, columns sorted within each row, no stored zeros.
-        edges: [2, E] int64, as :func:`~graphpartner.graph.adjacency.simple_edges` gives them: both directions.
+        edges: [2, E] int64, both directions, as :func:`~graphpartner.graph.adjacency.simple_edges` returns them.
         labels: [n] int64, −1 for a node without a label.
-        split: [n] int8, which of OUT_OF_SPLIT, TRAIN, VAL and TEST a node is in; None where no split was published.
+        split: [n] int8, each OUT_OF_SPLIT, TRAIN, VAL or TEST; None where no split was published.
     """
 
     features: sparse.csr_array
@@ -35,7 +35,7 @@ class GraphArrays:
     split: NDArray[np.int8] | None = None
 
     def digest(self) -> str:
-        """The sha256 of all arrays with their names and shapes, as little-endian bytes of fixed widths."""
+        """Return the sha256 of all arrays with their names and shapes, as little-endian bytes of fixed widths."""
         arrays: dict[str, tuple[str, ArrayLike]] = {
             "shape": ("<i8", self.features.shape),
             "indptr": ("<i8", self.features.indptr),
@@ -69,7 +69,7 @@ class GraphArrays:
 def canonical(
     features: sparse.sparray, edges: ArrayLike, labels: ArrayLike, split: ArrayLike | None = None
 ) -> GraphArrays:
-    """The one form of a graph: undirected edges without duplicates and self-loops, sorted; features without zeros.
+    """Bring a graph into its canonical form: edges undirected, sorted and simple, features without stored zeros.
 
     Args:
         features: [n, d], any SciPy sparse array.

@@ -1,4 +1,4 @@
-"""Load one of the six graphs: from a data root, from the package, from the cache, or from where it is published."""
+"""Loading one of the six graphs: from a data root, the package, the cache, or where it is published."""
 
 import os
 import textwrap
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def load_dataset(name: str, root: str | os.PathLike[str] | None = None) -> "Data":
-    """One of the paper's six graphs, cleaned and verified.
+    """Load one of the paper's six graphs, cleaned and verified.
 
     Args:
         name: citeseer, cora, pubmed, coauthor-cs, amazon-computers or amazon-photo.
         root: a folder with the raw files in PyTorch Geometric's layout (``Cora/raw/ind.cora.x``, …); the environment
-            variable ``GRAPHPARTNER_DATA`` stands in for it. Without either, CiteSeer is the built-in one and the others
+            variable ``GRAPHPARTNER_DATA`` is its default. Without either, CiteSeer is the built-in one and the others
             are downloaded once, by known hash, into the user's cache. CiteSeer is also the built-in one if the root has
             no folder for it.
 
@@ -44,10 +44,7 @@ def load_graph(name: str, root: str | os.PathLike[str] | None = None) -> GraphRe
     entry = find_entry(name)
     location = locate(name, root)
     if location.kind == "missing":
-        raise InputError(
-            f"{location.path} is missing, but the data root must hold {entry.title} "
-            f"as {entry.folder}/raw/{location.path.name}."
-        )
+        raise InputError(f"{location.path}: missing; the data root must hold {entry.title} in {entry.folder}/raw")
     if location.kind in ("cache", "download"):
         _download(entry, location.path)
     graph = _read(entry, location)
@@ -55,8 +52,8 @@ def load_graph(name: str, root: str | os.PathLike[str] | None = None) -> GraphRe
     if found != entry.digest:
         file = location.path if location.path.is_file() else location.path / next(iter(entry.files))
         raise InputError(
-            f"{file} holds other arrays than the published {entry.title} "
-            f"(digest {found[:12]}…, expected {entry.digest[:12]}…): restore the original file."
+            f"{file}: other arrays than the published {entry.title} "
+            f"(digest {found[:12]}…, expected {entry.digest[:12]}…); restore the original file"
         )
     data = graph.to_record()
     data.name, data.num_classes = name, entry.num_classes
@@ -77,15 +74,12 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}); give a data root that can.") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _download(entry: GraphEntry, folder: Path) -> None:
-    """Fetch the files of a graph that are not in the cache, or not as published.
-
-    pooch checks the hash before a file appears under its name.
-    """
-    import pooch
+    """Download the files of a graph that are not in the cache, or not as published."""
+    import pooch  # which checks the hash before a file appears under its name
 
     for file, sha256 in entry.files.items():
         try:
@@ -93,6 +87,6 @@ def _download(entry: GraphEntry, folder: Path) -> None:
         except (OSError, ValueError) as error:  # no network, or other bytes than the known ones
             reason = textwrap.shorten(str(error), 90, placeholder="…")
             raise InputError(
-                f"{entry.url(file)} could not be downloaded ({reason}); "
-                f"put the file under {entry.folder}/raw of a folder and give that folder as the data root."
+                f"{entry.url(file)}: could not be downloaded ({reason}); "
+                f"put the file under {entry.folder}/raw of a folder and give that folder as the data root"
             ) from error

@@ -1,12 +1,11 @@
-"""The npz files of the GNN benchmark (Coauthor CS, Amazon Computers, Amazon Photo).
+"""Two layouts of npz files: those of the GNN benchmark, and the built-in CiteSeer.
 
-Each holds two CSR matrices, ``adj`` and ``attr``, in parts, and ``labels``. Pickled objects are never read: the
-published Coauthor CS file has one (``class_names``), which nothing here needs.
+A file of the GNN benchmark (Coauthor CS, Amazon Computers, Amazon Photo) holds two CSR matrices, ``adj`` and ``attr``,
+in parts, and ``labels``. Pickled objects are never read: the published Coauthor CS file has one (``class_names``),
+which nothing here needs.
 
-A graph with 0/1 features as one small npz file without pickles: the form of the built-in CiteSeer.
-
-Feature columns and edges are stored in the smallest integers that hold them, every edge once. Writing the same graph
-twice gives the same bytes: the archive carries no time of day.
+The built-in file holds a graph with 0/1 features: feature columns and edges in the smallest integers that hold them,
+every edge once. Writing the same graph twice gives the same bytes: the archive carries no time of day.
 """
 
 import io
@@ -19,69 +18,65 @@ from scipy import sparse
 from graphpartner.graph.arrays import GraphArrays, canonical
 from graphpartner.system.errors import InputError
 
-PARTS = ("data", "indices", "indptr", "shape")
-NAMES = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in PARTS] + ["labels"]
+MATRIX_PARTS = ("data", "indices", "indptr", "shape")
+BENCHMARK_NAMES = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in MATRIX_PARTS] + ["labels"]
+PACKED_NAMES = ["shape", "row_lengths", "columns", "edges", "labels", "split"]
 
 
 def read_benchmark_npz(content: bytes, file: str) -> GraphArrays:
-    """One graph out of its file. Feature values stay as they are: Coauthor CS has word counts, not 0 and 1.
+    """Return the graph of a file of the GNN benchmark; Coauthor CS keeps its word counts.
 
     Args:
-        content: the bytes of the npz file.
+        content: the bytes of the file.
         file: where they are from, for messages.
 
     Raises:
         InputError: the file is not an npz file, lacks an array, or its arrays do not fit together.
     """
-    arrays = load_arrays(content, file, NAMES)
+    arrays = _load_arrays(content, file, BENCHMARK_NAMES)
     labels = arrays["labels"]
-    adjacency, features = _matrix(arrays, "adj", file), _matrix(arrays, "attr", file)
+    adjacency, features = (
+        _checked_csr(f"{file}: damaged matrix {name}", *(arrays[f"{name}_{part}"] for part in MATRIX_PARTS))
+        for name in ("adj", "attr")
+    )
     num_nodes = features.shape[0]
     if adjacency.shape != (num_nodes, num_nodes) or labels.shape != (num_nodes,):
         raise InputError(
-            f"{file} has adj of shape {adjacency.shape}, attr of shape {features.shape} and labels of shape "
-            f"{labels.shape}, but the three must describe the same nodes."
+            f"{file}: adj of shape {adjacency.shape}, attr of shape {features.shape} and labels of shape "
+            f"{labels.shape} must describe the same nodes"
         )
     source, target = adjacency.tocoo().coords
     return canonical(features, np.stack([source, target]), labels)
 
 
-def load_arrays(content: bytes, file: str, names: list[str]) -> dict[str, NDArray]:
-    """The named arrays of an npz file, numbers only.
-
-    Raises:
-        InputError: one of them is missing, damaged, or not an array of numbers.
-    """
+def _load_arrays(content: bytes, file: str, names: list[str]) -> dict[str, NDArray]:
+    """Return the named arrays of an npz file; all of them must be there and hold numbers."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as npz:
             missing = [name for name in names if name not in npz.files]
             arrays = {name: npz[name] for name in names if name not in missing}
     except Exception as error:  # a damaged archive can raise anything
-        raise InputError(f"{file} cannot be read as an npz file of plain arrays; restore it.") from error
+        raise InputError(f"{file}: cannot be read as an npz file of plain arrays; restore the file") from error
     if missing:
-        raise InputError(f"{file} lacks the array {missing[0]}; it must hold {', '.join(names)}.")
+        raise InputError(f"{file}: lacks the array {missing[0]}; must hold {', '.join(names)}")
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
-            raise InputError(f"{file} has an array {name} of type {array.dtype}; it must hold numbers.")
+            raise InputError(f"{file}: an array {name} of type {array.dtype}; must hold numbers")
     return arrays
 
 
-def _matrix(arrays: dict[str, NDArray], name: str, file: str) -> sparse.csr_array:
-    """The CSR matrix ``name``, its indices checked: SciPy's loops do not check them again."""
-    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in PARTS)
+def _checked_csr(damaged: str, data: NDArray, indices: NDArray, indptr: NDArray, shape: NDArray) -> sparse.csr_array:
+    """Return a CSR matrix, its indices checked: SciPy's loops do not check them again."""
     try:
         matrix = sparse.csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError, IndexError) as error:
-        raise InputError(f"{file} has a damaged matrix {name} ({error}); restore the file.") from error
+        raise InputError(f"{damaged} ({error}); restore the file") from error
     return matrix
 
 
-PACKED_NAMES = ["shape", "row_lengths", "columns", "edges", "labels", "split"]
-
-
 def pack(graph: GraphArrays) -> bytes:
-    """The graph as the bytes of an npz file; ValueError if its features are not all 0 or 1, or it has no split."""
+    """Return a graph as the bytes of an npz file; ValueError unless its features are 0 or 1 and it has a split."""
     if graph.split is None or not (graph.features.data == 1).all():
         raise ValueError("only a graph with 0/1 features and a split can be packed")
     source, target = graph.edges
@@ -105,20 +100,17 @@ def pack(graph: GraphArrays) -> bytes:
 
 
 def unpack(content: bytes, file: str) -> GraphArrays:
-    """The graph that :func:`pack` turned into these bytes; ``file`` is where they are from, for messages."""
-    arrays = load_arrays(content, file, PACKED_NAMES)
+    """Return the graph that :func:`pack` turned into these bytes; ``file`` is where they are from, for messages."""
+    arrays = _load_arrays(content, file, PACKED_NAMES)
     columns = arrays["columns"].astype(np.int64)
     indptr = np.concatenate([[0], np.cumsum(arrays["row_lengths"], dtype=np.int64)])
-    try:
-        features = sparse.csr_array((np.ones(columns.size, np.float32), columns, indptr), shape=tuple(arrays["shape"]))
-        features.check_format(full_check=True)
-    except ValueError as error:
-        raise InputError(f"{file} is damaged ({error}); install the package again.") from error
+    ones = np.ones(columns.size, np.float32)
+    features = _checked_csr(f"{file}: damaged features", ones, columns, indptr, arrays["shape"])
     return canonical(features, arrays["edges"], arrays["labels"], arrays["split"])
 
 
 def _narrow(array: NDArray) -> NDArray:
-    """The same integers in the smallest signed type that holds them all."""
+    """Return the integers in the smallest signed type that holds them all."""
     for dtype in (np.int8, np.int16, np.int32):
         if array.min() >= np.iinfo(dtype).min and array.max() <= np.iinfo(dtype).max:
             return array.astype(dtype)

@@ -1,6 +1,6 @@
-"""One graph as torch tensors: what every room hands to the next.
+"""One graph as torch tensors: the record that every part of the package exchanges.
 
-PyTorch Geometric takes seconds to import, and nothing here needs more of it than a few named tensors. Its ``Data`` is
+PyTorch Geometric takes seconds to import, and a few named tensors are all that is needed of it. Its ``Data`` is
 converted where it comes in (:func:`as_record`) and where it goes out (:meth:`GraphRecord.to_data`).
 """
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class GraphRecord:
-    """A graph: what is known of it is an attribute, what is not known is missing.
+    """A graph; what is known about it is an attribute, what is not known is no attribute.
 
     Attributes:
         x: features, [n, d] float32, dense or torch sparse CSR.
         edge_index: [2, E] int64, sources above targets.
         edge_weight: [E], where edges have weights.
         y: [n] int64, −1 for a node without a label.
-        train_mask: [n] boolean, or [R, n] with one split a replica.
+        train_mask: [n] boolean, or [R, n] with one split per replica.
         val_mask: likewise.
         test_mask: likewise.
         num_classes: C, where it is known.
@@ -58,7 +58,7 @@ class GraphRecord:
         return getattr(self, name, default)
 
     def fields(self) -> dict[str, Any]:
-        """Return what is known of the graph, by name."""
+        """Return what is known about the graph, by name."""
         return {name: self[name] for name in self.FIELDS if name in self}
 
     def __contains__(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a graph counts: sizes, gaps, density, and how often an edge joins two nodes of one class."""
+"""Statistics of a graph: sizes, missing parts, density of the features, edge homophily."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,21 @@ import torch
 from torch import Tensor
 
 from graphpartner.graph.adjacency import simple_edges
-from graphpartner.graph.checks import classes_of_graph
 from graphpartner.graph.record import GraphRecord
 
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """The numbers of one graph.
+    """The statistics of one graph.
 
     Attributes:
-        num_nodes: nodes.
-        num_edges: undirected edges, without duplicates and self-loops.
-        num_features: columns of ``x``.
-        num_classes: classes.
-        num_isolated: nodes without an edge to another node.
-        num_empty: nodes whose features are all zero.
-        num_unlabelled: nodes with y = −1.
+        num_nodes: number of nodes.
+        num_edges: number of undirected edges, without duplicates and self-loops.
+        num_features: number of columns of ``x``.
+        num_classes: ``data.num_classes`` where it is set, else one more than the largest label.
+        num_isolated: number of nodes without an edge to another node.
+        num_empty: number of nodes whose features are all zero.
+        num_unlabelled: number of nodes with y = −1.
         feature_density: the share of ``x`` that is not zero.
         edge_homophily: see :func:`edge_homophily`.
     """
@@ -38,13 +37,14 @@ class GraphStatistics:
 
 
 def graph_statistics(data: GraphRecord, known: Tensor | None = None) -> GraphStatistics:
-    """Count a graph that :func:`~graphpartner.graph.checks.check_graph` accepts.
+    """Compute the statistics of a graph that :func:`~graphpartner.graph.checks.check_graph` accepts.
 
     Args:
         data: the graph, with ``x``, ``edge_index`` and ``y``.
         known: [n] boolean, the only nodes whose labels may be looked at for homophily; by default all.
     """
     num_nodes, num_features = data.x.shape
+    num_classes = data.get("num_classes")
     edges = simple_edges(data.edge_index, num_nodes)
     connected = torch.zeros(num_nodes, dtype=torch.bool, device=edges.device)
     connected[edges[0]] = True
@@ -53,7 +53,7 @@ def graph_statistics(data: GraphRecord, known: Tensor | None = None) -> GraphSta
         num_nodes=num_nodes,
         num_edges=edges.size(1) // 2,
         num_features=num_features,
-        num_classes=classes_of_graph(data),
+        num_classes=int(data.y.max()) + 1 if num_classes is None else int(num_classes),
         num_isolated=int((~connected).sum()),
         num_empty=int((filled == 0).sum()),
         num_unlabelled=int((data.y < 0).sum()),
@@ -63,10 +63,10 @@ def graph_statistics(data: GraphRecord, known: Tensor | None = None) -> GraphSta
 
 
 def edge_homophily(edge_index: Tensor, y: Tensor, known: Tensor | None = None) -> float | None:
-    """The share of undirected edges whose two ends have the same label, among edges with both labels known.
+    """Compute the share of undirected edges whose two ends have the same label, among edges with both labels known.
 
     Args:
-        edge_index: [2, E], in one or both directions; duplicates and self-loops do not count.
+        edge_index: [2, E], in one or both directions; duplicates and self-loops are left out.
         y: [n], −1 for a node without a label.
         known: [n] boolean, the only nodes whose labels may be looked at (the training nodes, say); by default all.
 
@@ -82,7 +82,7 @@ def edge_homophily(edge_index: Tensor, y: Tensor, known: Tensor | None = None) -
 
 
 def _nonzeros_of_row(x: Tensor) -> Tensor:
-    """How many entries of each row are not zero; dense or sparse CSR."""
+    """Count the non-zero entries of each row of a dense or sparse CSR matrix."""
     if x.layout == torch.sparse_csr:
         crow = x.crow_indices()
         row = torch.repeat_interleave(torch.arange(x.size(0), device=x.device), crow.diff())

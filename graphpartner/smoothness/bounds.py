@@ -1,17 +1,16 @@
-"""The three eigenvalues of L̃ = I − P that bound an energy: λ₀, λ₁ and λ_max.
+"""Bounds of the Dirichlet energy: of layers (Eq. 6), and of the MLP partner's mixture (Propositions 1 and 2).
 
-L̃ has one eigenvalue zero for each connected component, isolated nodes among them, and no other: components are
-counted on the graph, so "non-zero" needs no tolerance. Every eigenvalue lies in [0, 2).
+The bounds rest on three eigenvalues of L̃ = I − P: λ₀, λ₁ and λ_max. L̃ has one eigenvalue zero per connected component,
+isolated nodes included, and no other: components are counted on the graph, so "non-zero" needs no tolerance. Every
+eigenvalue lies in [0, 2).
 
-Energy bounds: one linear layer after another (Eq. 6), and the MLP partner (Propositions 1 and 2).
-
-Each result has the bounds as the paper prints them and bounds that hold. They differ because every eigenvalue μ of P
-but the 1 of each component lies in [1 − λ_max, 1 − λ₀], and its negative end can be the larger one in size:
+Each result has the bounds as published and bounds that hold. They differ because every eigenvalue μ of P except the 1
+of each component lies in [1 − λ_max, 1 − λ₀], whose negative end can be the larger one in size:
 
 - where the paper's upper bounds have |1 − λ₀|, q = max(|1 − λ₀|, |1 − λ_max|) is needed (K₃,₃: λ₀ = ¾, λ_max = 3/2);
 - Proposition 1 and the lower bound of Proposition 2 need μ^l ≥ 0, that is an even l;
 - the lower bound of Eq. 6 needs the smallest eigenvalue of W Wᵀ, which is 0, not s_min, when W has more rows than
-  columns: a column space too small to keep everything.
+  columns: its column space is too small to preserve all of H.
 """
 
 from collections.abc import Sequence
@@ -24,8 +23,8 @@ from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 from torch import Tensor
 
-from graphpartner.graph.adjacency import adjacency, simple_edges
-from graphpartner.graph.checks import check_embedding, checked_edges
+from graphpartner.graph.adjacency import simple_edges, with_loops
+from graphpartner.graph.checks import check_edges, check_embedding
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.smoothness.singular_values import squared_extremes
 from graphpartner.system.errors import InputError
@@ -37,8 +36,8 @@ DENSE_UP_TO = 5_000  # nodes
 class LaplacianExtremes:
     """Eigenvalues of L̃ = I − D̃^-½ Ã D̃^-½.
 
-    A value that could not be found is named in ``unknown`` and stands at the end of its range that keeps every bound
-    of `graphpartner.smoothness.bounds` valid, if weak: λ₀ = 0, λ₁ = 1, λ_max = 2.
+    A value that could not be computed is named in ``unknown`` and replaced by the end of its range that keeps every
+    bound of this module valid, if weak: λ₀ = 0, λ₁ = 1, λ_max = 2.
     """
 
     lambda_0: float  # the smallest above zero
@@ -48,25 +47,26 @@ class LaplacianExtremes:
 
     @property
     def q(self) -> float:
-        """max(|1 − λ₀|, |1 − λ_max|): by how much one step shrinks, at most, what is not yet smooth."""
+        """max(|1 − λ₀|, |1 − λ_max|): the largest factor by which one step scales what is not yet smooth."""
         return max(abs(1.0 - self.lambda_0), abs(1.0 - self.lambda_max))
 
 
 def laplacian_extremes(edge_index: Tensor, num_nodes: int) -> LaplacianExtremes:
-    """λ₀, λ₁ and λ_max of the augmented normalised Laplacian of an undirected graph.
+    """Compute λ₀, λ₁ and λ_max of the augmented normalised Laplacian of an undirected graph.
 
     Up to 5,000 nodes all eigenvalues are computed. Above, λ₀ and λ_max come from Lanczos iterations. λ₁ lies inside
-    the spectrum, out of their reach, but it is exactly 1 as soon as two neighbours have all other neighbours in
-    common (two equal rows make P singular), which is looked for; without such a pair it is reported as unknown.
+    the spectrum, out of their reach, but it is exactly 1 if two neighbours have all other neighbours in common (two
+    equal rows make P singular); without such a pair it is reported as unknown.
 
     Args:
         edge_index: the edges [2, E]; directions, duplicates and self-loops are ignored.
         num_nodes: n.
     """
-    edges = simple_edges(checked_edges(edge_index, num_nodes), num_nodes)
-    if edges.shape[1] == 0:
-        raise InputError("edge_index has no edge between two nodes: the Laplacian is zero, without other eigenvalues.")
-    A = sparse.csr_array(adjacency(edges, num_nodes) + sparse.eye_array(num_nodes))
+    check_edges(edge_index, num_nodes)
+    edges = simple_edges(edge_index, num_nodes)
+    if edges.shape[1] == 0:  # the Laplacian is zero, without other eigenvalues
+        raise InputError("edge_index has no edge between two nodes: must have at least one")
+    A = with_loops(edges, num_nodes)
     root = np.sqrt(A.sum(axis=1))
     P = sparse.csr_array(sparse.diags_array(1.0 / root) @ A @ sparse.diags_array(1.0 / root))
     num_components, component = csgraph.connected_components(A, directed=False)
@@ -87,10 +87,11 @@ def laplacian_extremes(edge_index: Tensor, num_nodes: int) -> LaplacianExtremes:
 
 
 def _second_largest(P: sparse.csr_array, smooth: sparse.csr_array) -> float | None:
-    """The largest eigenvalue of P below 1.
+    """Compute the largest eigenvalue of P below 1.
 
-    With the smooth vectors taken out they have eigenvalue 0. The others of P never are all negative (their sum is
-    Σ 1/d̃_i less the number of components, and no component has a d̃ above its size), so 0 hides none of interest.
+    The smooth vectors are projected out, which gives them eigenvalue 0. The other eigenvalues of P are never all
+    negative (their sum is Σ 1/d̃_i less the number of components, and no component has a d̃ above its size), so 0 hides
+    none of interest.
     """
     deflated = sparse_linalg.LinearOperator(P.shape, matvec=lambda x: P @ x - smooth @ (smooth.T @ x), dtype=np.float64)
     return _one_end(deflated, "LA")
@@ -106,7 +107,7 @@ def _one_end(P: sparse.csr_array | sparse_linalg.LinearOperator, which: str) -> 
 
 
 def _has_twins(A: sparse.csr_array) -> bool:
-    """Whether two rows of A + I are equal: random sums find candidates, the rows themselves decide."""
+    """Return whether two rows of A + I are equal: random sums find candidates, which are then compared."""
     key = np.random.default_rng(0).integers(0, 1 << 62, A.shape[0], dtype=np.uint64)
     digest = np.add.reduceat(key[A.indices], A.indptr[:-1])
     order = np.argsort(digest, kind="stable")
@@ -117,7 +118,7 @@ def _has_twins(A: sparse.csr_array) -> bool:
 
 @dataclass(frozen=True)
 class EnergyBounds:
-    """Energies of layers 1 … L and what bounds them by the layer before; tensors are float64 [L, ...]."""
+    """Energies of layers 1 … L and their bounds by the layer before; tensors are float64 [L, ...]."""
 
     energy: Tensor
     lower: Tensor
@@ -144,7 +145,7 @@ def energy_bounds(
     *,
     extremes: LaplacianExtremes | None = None,
 ) -> EnergyBounds:
-    r"""The layer-wise bounds of Eq. 6, for any model whose layers have one weight matrix each.
+    r"""Compute the layer-wise bounds of Eq. 6 for a model whose layers have one weight matrix each.
 
     Published: (1−λ₁)² s_min E(H^(l−1)) ≤ E(H^(l)) ≤ (1−λ₀)² s_max E(H^(l−1)). Holding for H^(l) = P H^(l−1) W^(l):
     (1−λ₁)² λ_min(W Wᵀ) E(H^(l−1)) ≤ E(H^(l)) ≤ q² s_max E(H^(l−1)). With a ReLU after it the upper bound still
@@ -152,13 +153,13 @@ def energy_bounds(
 
     Args:
         embeddings: H^(0) … H^(L), each [..., n, d_l].
-        weights: W^(1) … W^(L), each [..., d_(l−1), d_l] or transposed, as ``torch.nn.Linear`` stores it.
+        weights: W^(1) … W^(L), each [..., d_(l−1), d_l] or transposed, as in ``torch.nn.Linear``.
         edge_index: the edges [2, E].
         extremes: eigenvalues from `laplacian_extremes`, if they are known already.
     """
     if len(embeddings) != len(weights) + 1 or not weights:
         found = f"{len(embeddings)} embeddings and {len(weights)} weights"
-        raise InputError(f"embeddings and weights are {found}; L weights need L + 1 embeddings, the input first.")
+        raise InputError(f"embeddings, weights = {found}: must be L + 1 embeddings, the input first, and L weights")
     for embedding in embeddings:
         check_embedding(embedding)
     extremes = extremes or laplacian_extremes(edge_index, embeddings[0].shape[-2])
@@ -167,7 +168,7 @@ def energy_bounds(
     for layer, weight in enumerate(weights, start=1):
         wide, narrow = embeddings[layer - 1].shape[-1], embeddings[layer].shape[-1]
         if tuple(weight.shape[-2:]) not in {(wide, narrow), (narrow, wide)}:
-            raise InputError(f"weights has {list(weight.shape)} at layer {layer}, where {wide} × {narrow} is needed.")
+            raise InputError(f"weights = {list(weight.shape)} at layer {layer}: must be [..., {wide}, {narrow}]")
         s_min, s_max = (s.to(energies[0].device) for s in squared_extremes(weight)["weight"])
         before, energy = energies[layer - 1], energies[layer]
         least = (1.0 - extremes.lambda_1) ** 2 * s_min * before
@@ -181,7 +182,7 @@ def energy_bounds(
 def partner_bounds(
     alpha: float | Tensor, num_steps: int, energy_mlp: float | Tensor, extremes: LaplacianExtremes
 ) -> PartnerBounds:
-    r"""The bounds of Proposition 2 on the energy of α H^φ1 + (1 − α) P^l H^φ1, with E = E(H^φ1).
+    r"""Compute the bounds of Proposition 2 on the energy of α H^φ1 + (1 − α) P^l H^φ1, with E = E(H^φ1).
 
     Published: α² E ≤ · ≤ E [α² + (1−λ₀)^l]. Holding: · ≤ E [α² + (1−α²) q^l] for every l; α² E ≤ · for even l, and
     for odd l E max(0, α − (1−α) |1−λ_max|^l)² ≤ ·.
@@ -193,11 +194,11 @@ def partner_bounds(
         extremes: eigenvalues from `laplacian_extremes`.
     """
     if num_steps < 1:
-        raise InputError(f"num_steps is {num_steps}; it should be at least 1.")
+        raise InputError(f"num_steps = {num_steps}: must be at least 1")
     energy = torch.as_tensor(energy_mlp, dtype=torch.float64)
     share = torch.as_tensor(alpha, dtype=torch.float64, device=energy.device)
     if not bool(((share >= 0) & (share <= 1)).all()):
-        raise InputError(f"alpha is {alpha}; it should be between 0 and 1.")
+        raise InputError(f"alpha = {alpha}: must be between 0 and 1")
     published_lower = share**2 * energy
     published_upper = (share**2 + (1.0 - extremes.lambda_0) ** num_steps) * energy
     upper = (share**2 + (1.0 - share**2) * extremes.q**num_steps) * energy

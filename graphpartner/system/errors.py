@@ -1,8 +1,8 @@
-"""The one exception for input that is wrong."""
+"""The one exception for wrong input."""
 
 
 class InputError(ValueError):
-    """What the user gave is wrong: the message names it, its value, and what would be right.
+    """Wrong input: the message names the argument or file, its value, and what would be right.
 
-    The command line prints the message alone and exits with 2.
+    The command line prints the message alone and exits with code 2.
     """

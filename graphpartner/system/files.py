@@ -1,4 +1,4 @@
-"""."""
+"""Atomic writes."""
 
 import os
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside its place first, then moved there in one step."""
+    """Write a file completely or not at all: first beside its destination, then moved there in one step."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""How a long computation tells how far it is: a function of (done, total)."""
+"""Progress of long computations, a callback of (done, total); durations and sizes for people."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ Progress = Callable[[int, int], None]
 
 
 def silent(done: int, total: int) -> None:
-    """Say nothing: the default of every ``progress`` argument."""
+    """Do nothing: the default of every ``progress`` argument."""
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds for people: 1.5 ms, 0.42 s, 8.1 s, 42 s, 3 min 20 s, 2 h 5 min."""
+    """Return seconds in words: 1.5 ms, 0.42 s, 8.1 s, 42 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 0.1:
         return f"{1000 * seconds:.2g} ms"
     if seconds < 9.95:
@@ -24,7 +24,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(size: float) -> str:
-    """12,345,678 bytes as 12.3 MB."""
+    """Return a size in words: 12.3 MB for 12,345,678 bytes."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"

@@ -242,7 +242,7 @@ def test_features_must_be_finite(wrong: float) -> None:
 
 
 def test_edges_must_name_rows() -> None:
-    with pytest.raises(InputError, match="node 4"):
+    with pytest.raises(InputError, match="edge_index = 0 → 4 at position 0: must be nodes 0 to 3"):
         attribute_graph(WORDS, torch.tensor([[0], [4]]))
     with pytest.raises(InputError, match="edge_index"):
         attribute_graph(WORDS, torch.tensor([0, 1]))

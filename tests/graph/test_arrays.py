@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ LABELS = [1, 0, -1]
 SPLIT = [1, 2, 0]
 
 
-def test_canonical_form():
+def test_canonical_form() -> None:
     graph = canonical(sparse.csr_array(X), EDGES, LABELS, SPLIT)
     assert graph.features.dtype == np.float32
     assert graph.features.toarray().tolist() == X.tolist()
@@ -21,7 +22,7 @@ def test_canonical_form():
     assert graph.labels.dtype == np.int64
 
 
-def test_the_same_graph_has_the_same_digest():
+def test_the_same_graph_has_the_same_digest() -> None:
     graph = canonical(sparse.csr_array(X), EDGES, LABELS, SPLIT)
     columns, values = np.array([1, 2, 0, 0], np.int64), np.array([2, 3, 1, 0], np.float64)
     # Columns unsorted, and a zero stored.
@@ -43,18 +44,18 @@ def test_the_same_graph_has_the_same_digest():
         {"split": None},
     ],
 )
-def test_another_graph_has_another_digest(change):
+def test_another_graph_has_another_digest(change: dict[str, Any]) -> None:
     parts = {"features": sparse.csr_array(X), "edges": EDGES, "labels": LABELS, "split": SPLIT}
     assert canonical(**(parts | change)).digest() != canonical(**parts).digest()
 
 
-def test_the_digest_stays_the_same():
+def test_the_digest_stays_the_same() -> None:
     """The catalogue's digests rest on it."""
     graph = canonical(sparse.csr_array(X), EDGES, LABELS, SPLIT)
     assert graph.digest() == "d0a878688abf6b6ce21565207bc314572c089b462caca1ce611c7840021d7d8c"
 
 
-def test_to_data():
+def test_to_data() -> None:
     graph = canonical(sparse.csr_array(X), EDGES, LABELS, SPLIT)
     data = graph.to_record()
     assert torch.equal(data.x, torch.tensor(X, dtype=torch.float32))

@@ -2,18 +2,18 @@ import re
 
 import pytest
 
-from graphpartner.graph.catalogue import CATALOGUE, find_entry
+from graphpartner.graph.catalogue import CATALOGUE, GraphEntry, find_entry
 from graphpartner.system.errors import InputError
 
 
-def test_the_six_graphs():
+def test_the_six_graphs() -> None:
     assert list(CATALOGUE) == ["citeseer", "cora", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo"]
     titles = [entry.title for entry in CATALOGUE.values()]
     assert titles == ["CiteSeer", "Cora", "PubMed", "Coauthor CS", "A-Computers", "A-Photo"]
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=list(CATALOGUE))
-def test_an_entry_is_whole(entry):
+def test_an_entry_is_whole(entry: GraphEntry) -> None:
     assert len(entry.files) == (8 if entry.layout == "planetoid" else 1)
     for sha256 in [*entry.files.values(), entry.digest]:
         assert re.fullmatch("[0-9a-f]{64}", sha256)
@@ -22,7 +22,7 @@ def test_an_entry_is_whole(entry):
     assert entry.licence == "MIT"
 
 
-def test_addresses():
+def test_addresses() -> None:
     assert (
         find_entry("cora")
         .url("ind.cora.x")
@@ -32,6 +32,6 @@ def test_addresses():
     assert find_entry("amazon-photo").url(file).endswith("/data/npz/amazon_electronics_photo.npz")
 
 
-def test_unknown_name():
-    with pytest.raises(InputError, match="no graph named 'Cora'; choose one of citeseer, cora, "):
+def test_unknown_name() -> None:
+    with pytest.raises(InputError, match="graph = 'Cora': must be one of citeseer, cora, "):
         find_entry("Cora")

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ from graphpartner.system.errors import InputError
     seed=st.integers(0, 2**40),
 )
 @settings(max_examples=60)
-def test_every_class_gets_its_share(sizes, unlabelled, train, val, seed):
+def test_every_class_gets_its_share(sizes: list[int], unlabelled: int, train: int, val: int, seed: int) -> None:
     y = torch.tensor([c for c, size in enumerate(sizes) for _ in range(size)] + [-1] * unlabelled)
     split = per_class_split(y, train, val, seed)
     together = split.train_mask.int() + split.val_mask.int() + split.test_mask.int()
@@ -28,7 +30,7 @@ def test_every_class_gets_its_share(sizes, unlabelled, train, val, seed):
         assert counts == [train, val, size - train - val]
 
 
-def test_masks_and_their_names():
+def test_masks_and_their_names() -> None:
     y = torch.arange(4).repeat(60)
     split = per_class_split(y)
     train_mask, val_mask, test_mask = split
@@ -39,20 +41,20 @@ def test_masks_and_their_names():
     assert all(mask.dtype == torch.bool for mask in split)
 
 
-def test_the_seed_decides():
+def test_the_seed_decides() -> None:
     y = torch.arange(4).repeat(60)
     assert torch.equal(per_class_split(y, seed=3).train_mask, per_class_split(y, seed=3).train_mask)
     assert not torch.equal(per_class_split(y, seed=3).train_mask, per_class_split(y, seed=4).train_mask)
 
 
-def test_the_draw_stays_the_same():
+def test_the_draw_stays_the_same() -> None:
     """These numbers may never change: published results rest on them."""
     split = per_class_split(torch.zeros(12, dtype=torch.long), train=3, val=2, seed=7)
     assert split.train_mask.nonzero().flatten().tolist() == [4, 6, 10]
     assert split.val_mask.nonzero().flatten().tolist() == [0, 1]
 
 
-def test_a_class_is_drawn_on_its_own():
+def test_a_class_is_drawn_on_its_own() -> None:
     y = torch.arange(3).repeat(60)
     before = per_class_split(y, seed=5)
     y_after = y.clone()
@@ -64,12 +66,12 @@ def test_a_class_is_drawn_on_its_own():
     assert not torch.equal(before.train_mask[y == 0], before.train_mask[y == 2])
 
 
-def test_every_node_is_drawn_as_often():
+def test_every_node_is_drawn_as_often() -> None:
     counts = sum(per_class_split(torch.zeros(20, dtype=torch.long), 5, 5, s).train_mask.int() for s in range(400))
     assert np.abs(np.asarray(counts) - 100).max() < 40  # 4.6 standard deviations
 
 
-def test_several_seeds():
+def test_several_seeds() -> None:
     y = torch.arange(2).repeat(60)
     splits = per_class_splits(y, seeds=[4, 9], train=5, val=6)
     assert splits.train_mask.shape == (2, 120)
@@ -79,7 +81,7 @@ def test_several_seeds():
     assert per_class_splits(y).val_mask.shape == (10, 120)
 
 
-def test_citeseer():
+def test_citeseer() -> None:
     y = load_dataset("citeseer").y
     split = per_class_split(y)
     assert [int(mask.sum()) for mask in split] == [120, 180, 3327 - 15 - 300]
@@ -88,28 +90,28 @@ def test_citeseer():
 @pytest.mark.parametrize(
     ("y", "arguments", "words"),
     [
-        ([0] * 51 + [1] * 50, {}, "Class 1 has 50 nodes, but .* need 51"),
-        ([0] * 60 + [2] * 60, {}, "Class 1 has 0 nodes"),
-        ([0] * 60, {"train": 0}, "train is 0, but must be at least 1"),
-        ([0] * 60, {"val": -2}, "val is -2, but must be at least 1"),
-        ([0] * 60, {"seed": -1}, "seed is -1, but must be at least 0"),
-        ([0] * 60 + [-2], {}, "y is -2 at node 60"),
-        ([0.0] * 60, {}, "float32, but must be one integer a node"),
-        ([[0]] * 60, {}, r"shape \(60, 1\)"),
-        ([-1] * 60, {}, "no label at all"),
+        ([0] * 51 + [1] * 50, {}, "y holds 50 nodes of class 1: must hold at least 51"),
+        ([0] * 60 + [2] * 60, {}, "y holds 0 nodes of class 1"),
+        ([0] * 60, {"train": 0}, "train = 0: must be at least 1"),
+        ([0] * 60, {"val": -2}, "val = -2: must be at least 1"),
+        ([0] * 60, {"seed": -1}, "seed = -1: must be at least 0"),
+        ([0] * 60 + [-2], {}, "y = -2 at node 60: must be a class from 0 on, or −1"),
+        ([0.0] * 60, {}, r"y = float32 \[60\]: must be integers"),
+        ([[0]] * 60, {}, r"y = int64 \[60, 1\]: must be \[60\], one label per node"),
+        ([-1] * 60, {}, "y holds no label"),
     ],
 )
-def test_wrong_input(y, arguments, words):
+def test_wrong_input(y: list[Any], arguments: dict[str, int], words: str) -> None:
     with pytest.raises(InputError, match=words):
         per_class_split(torch.tensor(y), **arguments)
 
 
-def test_no_seeds():
+def test_no_seeds() -> None:
     with pytest.raises(InputError, match="seeds is empty"):
         per_class_splits(torch.zeros(60, dtype=torch.long), seeds=[])
 
 
-def test_a_graph_keeps_its_public_split_or_gets_random_ones():
+def test_a_graph_keeps_its_public_split_or_gets_random_ones() -> None:
     y = torch.arange(2).repeat(60)
     own = Data(y=y, train_mask=y == 0, val_mask=y == 1, test_mask=y == 1)
     assert with_split(own, 3).train_mask is own.train_mask

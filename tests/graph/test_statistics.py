@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -7,7 +9,7 @@ from graphpartner.graph.datasets import load_dataset
 from graphpartner.graph.statistics import GraphStatistics, edge_homophily, graph_statistics
 
 
-def small():
+def small() -> Data:
     """A triangle 0 1 2 with a self-loop and a duplicate, the edge 2 – 3, and node 4 alone and empty."""
     return Data(
         x=torch.tensor([[1.0, 0], [0, 2], [3, 3], [0, 1], [0, 0]]),
@@ -16,7 +18,7 @@ def small():
     )
 
 
-def test_every_number_of_a_small_graph():
+def test_every_number_of_a_small_graph() -> None:
     expected = GraphStatistics(
         num_nodes=5,
         num_edges=4,
@@ -34,7 +36,15 @@ def test_every_number_of_a_small_graph():
     assert graph_statistics(data) == expected
 
 
-def test_homophily_of_known_labels_only():
+def test_number_of_classes() -> None:
+    data = small()
+    data.y = torch.tensor([0, 4, -1, 2, 0])
+    assert graph_statistics(data).num_classes == 5
+    data.num_classes = 7
+    assert graph_statistics(data).num_classes == 7
+
+
+def test_homophily_of_known_labels_only() -> None:
     data = small()
     assert edge_homophily(data.edge_index, data.y, torch.tensor([True, True, False, True, True])) == 1
     assert edge_homophily(data.edge_index, data.y, torch.tensor([True, False, True, True, True])) == 0
@@ -45,7 +55,7 @@ def test_homophily_of_known_labels_only():
     assert edge_homophily(data.edge_index, hidden, known) == edge_homophily(data.edge_index, data.y, known)
 
 
-def test_built_in_citeseer():
+def test_built_in_citeseer() -> None:
     found = graph_statistics(load_dataset("citeseer"))
     assert (found.num_nodes, found.num_edges, found.num_features, found.num_classes) == (3327, 4552, 3703, 6)
     assert (found.num_isolated, found.num_empty, found.num_unlabelled) == (48, 15, 15)
@@ -64,7 +74,7 @@ def test_built_in_citeseer():
         ("amazon-photo", (7650, 119081, 745, 8, 115), 0.8272),
     ],
 )
-def test_every_graph(name, sizes, homophily, data_root):
+def test_every_graph(name: str, sizes: tuple[int, ...], homophily: float, data_root: Path) -> None:
     found, entry = graph_statistics(load_dataset(name, data_root)), find_entry(name)
     counted = (found.num_nodes, found.num_edges, found.num_features, found.num_classes, found.num_isolated)
     assert counted == sizes

@@ -10,8 +10,12 @@ from graphpartner.smoothness.bounds import LaplacianExtremes, energy_bounds, lap
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.system.errors import InputError
 
-from .dense import dense_propagation, graphs
-from .test_spectrum import bipartite
+from .reference import DrawnGraph, dense_propagation, graphs, random_graph
+
+
+def bipartite(left: int, right: int) -> torch.Tensor:
+    return torch.cartesian_prod(torch.arange(left), left + torch.arange(right)).T
+
 
 K33 = bipartite(3, 3)
 TOP = torch.tensor([1.0, 1.0, 1.0, -1.0, -1.0, -1.0], dtype=torch.float64)[:, None] / 6**0.5  # P TOP = −½ TOP
@@ -27,9 +31,75 @@ def mixed_energy(edge_index: torch.Tensor, X: torch.Tensor, alpha: float, num_st
     return dirichlet_energy(alpha * X + (1 - alpha) * propagate(edge_index, X, num_steps), edge_index).item()
 
 
+def test_eigenvalues_by_hand() -> None:
+    # K₃,₃: Ã has eigenvalues 1 + 3, 1 (four times), 1 − 3, and d̃ = 4: λ = 0, ¾, 3/2.
+    found = laplacian_extremes(bipartite(3, 3), 6)
+    assert (found.lambda_0, found.lambda_1, found.lambda_max) == pytest.approx((0.75, 0.75, 1.5))
+    assert found.q == pytest.approx(0.5)
+    # the cycle of four: Ã has 3, 1, 1, −1, d̃ = 3: λ = 0, ⅔, ⅔, 4/3; ⅔ and 4/3 are equally close to 1.
+    found = laplacian_extremes(torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]), 4)
+    assert (found.lambda_0, found.lambda_max, abs(1 - found.lambda_1)) == pytest.approx((2 / 3, 4 / 3, 1 / 3))
+    # one edge and two isolated nodes: λ = 0, 0, 0, 1.
+    found = laplacian_extremes(torch.tensor([[0], [1]]), 4)
+    assert (found.lambda_0, found.lambda_1, found.lambda_max) == pytest.approx((1.0, 1.0, 1.0))
+    assert found.unknown == ()
+
+
+@settings(max_examples=50)
+@given(graphs())
+def test_equals_all_eigenvalues(graph: DrawnGraph) -> None:
+    edge_index, num_nodes, _ = graph
+    values = 1.0 - np.linalg.eigvalsh(dense_propagation(edge_index, num_nodes))
+    values = values[values > 1e-9]
+    found = laplacian_extremes(edge_index, num_nodes)
+    assert found.lambda_0 == pytest.approx(values.min())
+    assert found.lambda_max == pytest.approx(values.max())
+    assert abs(1 - found.lambda_1) == pytest.approx(np.abs(1 - values).min(), abs=1e-9)
+
+
+def test_a_tiny_eigenvalue_is_not_zero() -> None:
+    # a path of 400 nodes: λ₀ is about ⅓ (π/400)² = 2e-5, well below what a loose tolerance would call zero.
+    path = torch.stack([torch.arange(399), torch.arange(1, 400)])
+    assert laplacian_extremes(path, 400).lambda_0 == pytest.approx((np.pi / 400) ** 2 / 3, rel=0.01)
+
+
+@pytest.mark.parametrize("density", [0.002, 0.01, 0.05])
+def test_lanczos_equals_dense(density: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    edge_index = random_graph(np.random.default_rng(5), 300, density)  # the first has many components
+    dense = laplacian_extremes(edge_index, 300)
+    monkeypatch.setattr("graphpartner.smoothness.bounds.DENSE_UP_TO", 0)
+    lanczos = laplacian_extremes(edge_index, 300)
+    assert lanczos.lambda_0 == pytest.approx(dense.lambda_0, abs=1e-7)
+    assert lanczos.lambda_max == pytest.approx(dense.lambda_max, abs=1e-7)
+    assert lanczos.lambda_1 == 1.0
+    assert (lanczos.unknown == ("lambda_1",)) == (dense.lambda_1 != 1.0)
+
+
+def test_twins_make_lambda_1_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 1 and 2 are neighbours, and 0 is the other neighbour of both: their rows of Ã are equal.
+    edge_index = torch.tensor([[0, 0, 1, 0], [1, 2, 2, 3]])
+    assert np.abs(np.linalg.eigvalsh(dense_propagation(edge_index, 4))).min() < 1e-12
+    assert laplacian_extremes(edge_index, 4).lambda_1 == 1.0
+    clique_and_tail = torch.cat([torch.combinations(torch.arange(5)).T, torch.arange(95) + torch.tensor([[4], [5]])], 1)
+    monkeypatch.setattr("graphpartner.smoothness.bounds.DENSE_UP_TO", 0)
+    assert "lambda_1" not in laplacian_extremes(clique_and_tail, 100).unknown
+
+
+def test_what_does_not_converge_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphpartner.smoothness.bounds.DENSE_UP_TO", 0)
+    monkeypatch.setattr("graphpartner.smoothness.bounds._one_end", lambda P, which: None)
+    found = laplacian_extremes(bipartite(50, 50), 100)
+    assert found == LaplacianExtremes(0.0, 1.0, 2.0, ("lambda_0", "lambda_1", "lambda_max"))
+
+
+def test_a_graph_without_edges_is_an_error() -> None:
+    with pytest.raises(InputError, match="edge_index has no edge between two nodes: must"):
+        laplacian_extremes(torch.tensor([[1], [1]]), 4)
+
+
 @settings(max_examples=150)
 @given(graphs(), st.floats(0, 1), st.integers(1, 9), st.booleans())
-def test_propositions_on_random_graphs(graph, alpha: float, num_steps: int, extreme: bool) -> None:
+def test_propositions_on_random_graphs(graph: DrawnGraph, alpha: float, num_steps: int, extreme: bool) -> None:
     edge_index, num_nodes, rng = graph
     X = torch.from_numpy(rng.standard_normal((num_nodes, 2)))
     if extreme:  # the eigenvector at the negative end is where bounds break first
@@ -81,7 +151,7 @@ def test_partner_bounds_take_replicas() -> None:
 
 @settings(max_examples=80)
 @given(graphs(), st.lists(st.integers(1, 5), min_size=2, max_size=4), st.booleans(), st.booleans())
-def test_eq_6_on_random_linear_networks(graph, widths: list[int], transposed: bool, relu: bool) -> None:
+def test_eq_6_on_random_linear_networks(graph: DrawnGraph, widths: list[int], transposed: bool, relu: bool) -> None:
     edge_index, num_nodes, rng = graph
     weights = [torch.from_numpy(rng.standard_normal(shape)) for shape in pairwise(widths)]
     embeddings = [torch.from_numpy(rng.standard_normal((num_nodes, widths[0])))]
@@ -91,7 +161,7 @@ def test_eq_6_on_random_linear_networks(graph, widths: list[int], transposed: bo
     given_weights = [W.T for W in weights] if transposed else weights
     bounds = energy_bounds(embeddings, given_weights, edge_index)
     slack = SLACK * (1 + bounds.upper)
-    assert (bounds.energy <= bounds.upper + slack).all()  # a ReLU brings no node further from another
+    assert (bounds.energy <= bounds.upper + slack).all()  # a ReLU moves no node away from another
     assert (bounds.published_upper <= bounds.upper + slack).all()
     if not relu:
         assert (bounds.energy >= bounds.lower - slack).all()
@@ -138,7 +208,7 @@ def test_relu_breaks_the_lower_bound_of_eq_6() -> None:
 
 @settings(max_examples=10)
 @given(graphs())
-def test_replicas_of_weights(graph) -> None:
+def test_replicas_of_weights(graph: DrawnGraph) -> None:
     edge_index, num_nodes, rng = graph
     assume(num_nodes > 2)
     weights = [torch.from_numpy(rng.standard_normal((3, 4, 2)))]
@@ -158,11 +228,11 @@ def test_known_eigenvalues_are_used() -> None:
 
 def test_wrong_input_is_named() -> None:
     extremes = laplacian_extremes(K33, 6)
-    with pytest.raises(InputError, match=r"alpha is 1\.5"):
+    with pytest.raises(InputError, match=r"alpha = 1\.5: must be between 0 and 1"):
         partner_bounds(1.5, 2, 1.0, extremes)
-    with pytest.raises(InputError, match="num_steps is 0"):
+    with pytest.raises(InputError, match="num_steps = 0: must be at least 1"):
         partner_bounds(0.5, 0, 1.0, extremes)
-    with pytest.raises(InputError, match="1 embeddings and 1 weights"):
+    with pytest.raises(InputError, match="embeddings, weights = 1 embeddings and 1 weights: must be"):
         energy_bounds([TOP], [torch.ones(1, 1)], K33)
-    with pytest.raises(InputError, match="at layer 1, where 1 × 1"):
+    with pytest.raises(InputError, match=r"weights = \[2, 1\] at layer 1: must be \[\.\.\., 1, 1\]"):
         energy_bounds([TOP, TOP], [torch.ones(2, 1)], K33)

@@ -6,7 +6,7 @@ from graphpartner.smoothness.bounds import energy_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.smoothness.mad_gap import mad, mad_gap
 
-from .dense import random_graph
+from .reference import random_graph
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

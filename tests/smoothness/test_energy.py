@@ -7,7 +7,7 @@ from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.system.errors import InputError
 
-from .dense import dense_energy, dense_propagation, graphs, random_graph
+from .reference import DrawnGraph, dense_energy, dense_propagation, graphs, random_graph
 
 PATH = torch.tensor([[0, 1, 2], [1, 2, 3]])  # 0 − 1 − 2 − 3
 STAR = torch.tensor([[0, 0, 0], [1, 2, 3]])  # 0 in the middle
@@ -33,7 +33,7 @@ def test_star_of_four_nodes_by_hand() -> None:
 
 @settings(max_examples=60)
 @given(graphs())
-def test_equals_the_dense_trace(graph) -> None:
+def test_equals_the_dense_trace(graph: DrawnGraph) -> None:
     edge_index, num_nodes, rng = graph
     H = rng.standard_normal((num_nodes, 3))
     expected = dense_energy(H, edge_index)
@@ -96,14 +96,14 @@ def test_no_edges_no_energy() -> None:
 @pytest.mark.parametrize(
     ("embedding", "edge_index", "words"),
     [
-        (torch.ones(4), PATH, "embedding is"),
-        (torch.ones(4, 2, dtype=torch.long), PATH, "embedding is"),
-        (torch.ones(3, 2), PATH, "node 3"),
-        (torch.ones(4, 2), PATH - 1, "node -1"),
-        (torch.ones(4, 2), PATH.T, "edge_index is"),
-        (torch.ones(4, 2), PATH.float(), "edge_index is"),
-        (torch.ones(4, 2), torch.eye(3).to_sparse_csr(), "4 nodes"),
-        (torch.ones(4, 2), (torch.ones(4, 4) / 2).to_sparse_csr(), "not D̃"),
+        (torch.ones(4), PATH, r"embedding = float32 \[4\]: must be floating-point"),
+        (torch.ones(4, 2, dtype=torch.long), PATH, r"embedding = int64 \[4, 2\]: must be floating-point"),
+        (torch.ones(3, 2), PATH, "edge_index = 2 → 3 at position 2: must be nodes 0 to 2"),
+        (torch.ones(4, 2), PATH - 1, "edge_index = -1 → 0 at position 0"),
+        (torch.ones(4, 2), PATH.T, r"edge_index = int64 \[3, 2\]: must be int64 or int32 \[2, E\]"),
+        (torch.ones(4, 2), PATH.float(), r"edge_index = float32 \[2, 3\]: must be"),
+        (torch.ones(4, 2), torch.eye(3).to_sparse_csr(), r"edge_index = matrix \[3, 3\]: must be \[4, 4\]"),
+        (torch.ones(4, 2), (torch.ones(4, 4) / 2).to_sparse_csr(), "edge_index = sparse matrix: must be D̃"),
     ],
 )
 def test_wrong_input_is_named(embedding: torch.Tensor, edge_index: torch.Tensor, words: str) -> None:

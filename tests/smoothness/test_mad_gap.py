@@ -10,10 +10,65 @@ from hypothesis import strategies as st
 from graphpartner.smoothness.mad_gap import hop_pairs, mad, mad_gap, mad_gap_details
 from graphpartner.system.errors import InputError
 
-from .dense import dense_mad, dense_mad_gap, graphs, random_graph
+from .reference import DrawnGraph, dense_mad, dense_mad_gap, floyd_warshall, graphs, random_graph
 
 PATH = torch.tensor([[0, 1, 2], [1, 2, 3]])  # 0 − 1 − 2 − 3
 H = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [-1.0, 0.0]])
+
+
+def test_hops_on_a_path_by_hand() -> None:
+    pairs = hop_pairs(PATH, 4, near=1, remote=3)
+    ((rows, near, within),) = pairs.blocks()
+    assert rows.tolist() == [0, 1, 2, 3]
+    assert near.int().tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+    assert within.int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]]
+    assert pairs.exact
+
+
+@settings(max_examples=40)
+@given(graphs())
+def test_hops_equal_floyd_warshall(graph: DrawnGraph) -> None:
+    edge_index, num_nodes, _ = graph
+    hops = floyd_warshall(edge_index, num_nodes)
+    for near, remote in ((1, 2), (3, 4), (2, 8)):
+        ((_, close, within),) = hop_pairs(edge_index, num_nodes, near, remote).blocks()
+        np.testing.assert_array_equal(close.numpy(), hops <= near)
+        np.testing.assert_array_equal(within.numpy(), hops < remote)
+
+
+def test_hops_in_many_words_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphpartner.smoothness.mad_gap.SEARCH_BLOCK", 300 * 64)
+    edge_index = random_graph(np.random.default_rng(0), 300, 0.003)
+    hops = floyd_warshall(edge_index, 300)
+    blocks = list(hop_pairs(edge_index, 300).blocks())
+    assert [rows.numel() for rows, _, _ in blocks] == [64, 64, 64, 64, 44]
+    np.testing.assert_array_equal(torch.cat([near for _, near, _ in blocks], dim=1).numpy(), hops <= 3)
+    np.testing.assert_array_equal(torch.cat([within for _, _, within in blocks], dim=1).numpy(), hops <= 7)
+
+
+def test_a_sample_is_drawn_by_its_seed() -> None:
+    edge_index = random_graph(np.random.default_rng(0), 200, 0.01)
+    first, again, other = (hop_pairs(edge_index, 200, sample=70, seed=seed) for seed in (1, 1, 2))
+    assert not first.exact
+    assert first.rows.numel() == first.rows.unique().numel() == 70
+    assert torch.equal(first.rows, again.rows)
+    assert not torch.equal(first.rows, other.rows)
+    hops = floyd_warshall(edge_index, 200)
+    near = torch.cat([near for _, near, _ in first.blocks()], dim=1)
+    np.testing.assert_array_equal(near.numpy(), hops[:, first.rows] <= 3)
+    assert hop_pairs(edge_index, 200, sample=1000).exact
+
+
+def test_wrong_hops_are_named() -> None:
+    edge_index = torch.tensor([[0], [1]])
+    with pytest.raises(InputError, match="near = 3, remote = 3: must be 1 ≤ near < remote"):
+        hop_pairs(edge_index, 2, near=3, remote=3)
+    with pytest.raises(InputError, match="near = 0, "):
+        hop_pairs(edge_index, 2, near=0)
+    with pytest.raises(InputError, match="sample = 0: must be at least 1"):
+        hop_pairs(edge_index, 2, sample=0)
+    with pytest.raises(InputError, match="num_nodes = 0: must be at least 1"):
+        hop_pairs(torch.empty(2, 0, dtype=torch.long), 0)
 
 
 def test_mad_by_hand() -> None:
@@ -62,7 +117,7 @@ def test_nan_where_nothing_can_be_compared() -> None:
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([(1, 2), (1, 3), (2, 4), (3, 8)]))
-def test_equals_brute_force(graph, limits: tuple[int, int]) -> None:
+def test_equals_brute_force(graph: DrawnGraph, limits: tuple[int, int]) -> None:
     edge_index, num_nodes, rng = graph
     embedding = rng.standard_normal((num_nodes, 3)) * (rng.random((num_nodes, 1)) < 0.9)
     found = mad_gap(torch.from_numpy(embedding), edge_index, *limits).item()
@@ -114,7 +169,7 @@ def test_sampled_rows_come_close_to_all_rows() -> None:
     assert mad_gap(embedding, edge_index, sample=300, seed=1).item() == pytest.approx(exact, abs=0.02)
 
 
-def test_sampling_a_large_graph_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampling_a_large_graph_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphpartner.smoothness.mad_gap.EXACT_UP_TO", 100)
     monkeypatch.setattr("graphpartner.smoothness.mad_gap.SAMPLED_ROWS", 64)
     edge_index, embedding = ring_of_cliques(20, 10), torch.randn(200, 3)
@@ -131,11 +186,11 @@ def test_an_embedding_that_needs_gradients_is_only_read() -> None:
 
 
 def test_wrong_input_is_named() -> None:
-    with pytest.raises(InputError, match="pairs names node 9"):
+    with pytest.raises(InputError, match="pairs = 0 → 9 at position 0: must be nodes 0 to 3"):
         mad(H, torch.tensor([[0], [9]]))
-    with pytest.raises(InputError, match="made for 4"):
+    with pytest.raises(InputError, match="embedding has 5 nodes: must be 4"):
         mad_gap_details(torch.ones(5, 2), hop_pairs(PATH, 4))
-    with pytest.raises(InputError, match="embedding is"):
+    with pytest.raises(InputError, match="embedding = "):
         mad_gap(torch.ones(4), PATH)
-    with pytest.raises(InputError, match="node 3"):
+    with pytest.raises(InputError, match="edge_index = 2 → 3 at position 2"):
         mad_gap(H[:3], PATH)

@@ -37,7 +37,7 @@ def test_names_and_replicas() -> None:
 
 
 def test_wrong_input_is_named() -> None:
-    with pytest.raises(InputError, match="weights has bias as"):
+    with pytest.raises(InputError, match="weights = bias of shape"):
         singular_values({"bias": torch.ones(3)})
     with pytest.raises(InputError, match="run the model once"):
         singular_values(Linear(-1, 3))

@@ -1,5 +1,6 @@
 import threading
 import time
+from collections.abc import Iterator
 
 import numba
 import pytest
@@ -9,7 +10,7 @@ from graphpartner.system.parallel import run_on_cores, single_core
 
 
 @pytest.fixture(params=[1, 2, 3])
-def threads(request: pytest.FixtureRequest):
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -75,13 +76,13 @@ def test_one_job_may_use_all_cores() -> None:
         torch.set_num_threads(before)
 
 
-def test_a_failure_tells_the_others_to_stop():
+def test_a_failure_sets_stop_for_the_others() -> None:
     stop = threading.Event()
 
-    def work(job):
+    def work(job: int) -> None:
         if job == 0:
             raise ValueError("no")
-        assert stop.wait(20), "was never told"
+        assert stop.wait(20), "stop was never set"
 
     with pytest.raises(ValueError, match="no"):
         run_on_cores(work, [0, 1], stop)

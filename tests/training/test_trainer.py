@@ -481,15 +481,15 @@ def test_what_is_missing_is_named(name: str) -> None:
 def test_values_that_cannot_be_are_named() -> None:
     data = toy()
     data.x[7, 2] = float("nan")
-    with pytest.raises(InputError, match=r"data\.x is nan at node 7, feature 2"):
+    with pytest.raises(InputError, match="x = nan at node 7, feature 2"):
         gp.train(data, BASE, [0])
     data = toy()
     node = int(data.train_mask.nonzero()[0])
     data.y[node] = 3
-    with pytest.raises(InputError, match=f"data.y is 3 at node {node}"):
+    with pytest.raises(InputError, match=f"y = 3 at node {node}: must be"):
         gp.train(data, BASE, [0])
     data.y[node] = -1
-    with pytest.raises(InputError, match=f"train_mask has node {node}"):
+    with pytest.raises(InputError, match=f"train_mask holds node {node}"):
         gp.train(data, BASE, [0])
     data = toy()
     data.val_mask[:] = False

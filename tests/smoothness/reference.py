@@ -1,9 +1,11 @@
-"""Slow, dense float64 versions of every formula, and the random graphs they are compared on."""
+"""Slow, dense float64 versions of every formula, and random graphs to compare them on."""
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
+
+DrawnGraph = tuple[Tensor, int, np.random.Generator]  # edges, number of nodes, and the generator to go on with
 
 
 def dense_adjacency(edge_index: Tensor, num_nodes: int) -> np.ndarray:
@@ -61,8 +63,8 @@ def random_graph(rng: np.random.Generator, num_nodes: int, density: float) -> Te
 
 
 @st.composite
-def graphs(draw: st.DrawFn, min_nodes: int = 2, max_nodes: int = 14) -> tuple[Tensor, int, np.random.Generator]:
-    num_nodes = draw(st.integers(min_nodes, max_nodes))
+def graphs(draw: st.DrawFn) -> DrawnGraph:
+    num_nodes = draw(st.integers(2, 14))
     density = draw(st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.5, 1.0]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return random_graph(rng, num_nodes, density), num_nodes, rng
