@@ -1,7 +1,7 @@
 import pytest
 
 from graphpartner.system.errors import InputError
-from graphpartner.tables.problems import Problems, many, quoted
+from graphpartner.tables.problems import Problems, pluralise, quoted
 
 
 def lines(problems):
@@ -46,4 +46,4 @@ def test_words():
     assert quoted(list("ab")) == "'a', 'b'"
     assert quoted(range(12)).endswith("'9' and 2 more")
     assert quoted([]) == "none"
-    assert [many(1, "node"), many(2000, "node")] == ["1 node", "2,000 nodes"]
+    assert [pluralise(1, "node"), pluralise(2000, "node")] == ["1 node", "2,000 nodes"]

@@ -217,7 +217,7 @@ def test_the_id_column_is_found_by_what_edges_refer_to(tmp_path):
     assert own.columns["id"] == "paper"
     assert own.columns["source"] == "a"
     nodes["copy"] = nodes["paper"]
-    with pytest.raises(InputError, match=r"the ids may be 'paper', 'copy'; say which column has the ids with --id"):
+    with pytest.raises(InputError, match=r"the ids may be 'paper', 'copy'; name the column of the ids with --id"):
         read_graph(nodes, edges)
     with pytest.raises(InputError, match=r"refer to none of its columns.*--id.*'year', 'topic'"):
         read_graph(nodes[["year", "topic"]], edges)
@@ -255,7 +255,7 @@ def test_nodes_marked_for_testing_are_not_for_training():
     assert own.data.train_mask.tolist() == [False, True, True, False, True, True]
     assert own.data.val_mask.nonzero().tolist() == [[3]]
     assert own.data.test_mask.nonzero().tolist() == [[0]]
-    assert any("'part' says train of no node" in note for note in own.notes)
+    assert any("no cell in 'part' is train" in note for note in own.notes)
     own = read_graph(NODES.assign(part=None), EDGES, label="kind", split="part")
     assert own.data.get("train_mask") is None
 
@@ -329,7 +329,7 @@ def test_edges_read_again_change_nothing(flip):
 
 def test_the_weight_that_all_edges_had_stays_the_unit():
     own = read_graph(NODES, EDGES.assign(weight=5.0), label="kind")
-    assert own.unit == 5.0
+    assert own.edge_unit == 5.0
     new = pd.DataFrame({"id": ["new", "other"], "size": 1.0, "flag": True, "colour": "red"})
     edges = pd.DataFrame({"source": ["new", "other"], "target": ["7", "7"], "weight": [5.0, 5.0]})
     more = read_graph(new, edges, like=own)
@@ -351,11 +351,11 @@ def test_new_nodes_need_ids_and_no_edges():
 
 
 def test_objects_that_do_not_fit():
-    with pytest.raises(InputError, match=r"edges is a matrix of 5 × 5, but must be 6 × 6, one row a node"):
+    with pytest.raises(InputError, match=r"edges = a 5 × 5 matrix: must be 6 × 6, one row per node"):
         read_graph(NODES, sparse.eye_array(5))
-    with pytest.raises(InputError, match=r"edges is -1.0 at \(0, 1\), but must be finite and not negative"):
+    with pytest.raises(InputError, match=r"edges\[0, 1\] = -1.0: must be finite and not negative"):
         read_graph(NODES, sparse.csr_array(([-1.0], ([0], [1])), shape=(6, 6)))
-    with pytest.raises(InputError, match="edges must be None where nodes is a PyTorch Geometric Data"):
+    with pytest.raises(InputError, match="edges = a DataFrame: must be None where nodes is a PyTorch Geometric Data"):
         read_graph(Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0, dtype=torch.int64)), EDGES)
     lonely = nx.Graph()
     lonely.add_nodes_from([("a", {"f": 1.0}), ("b", {"f": 2.0})])

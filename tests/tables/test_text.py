@@ -40,46 +40,46 @@ def test_nothing_wrong(read):
 @pytest.mark.parametrize(
     ("nodes", "expected"),
     [
-        ("", "nodes.csv is empty; give a table with a header line and at least one row."),
-        ("\n \n", "nodes.csv is empty; give a table with a header line and at least one row."),
-        ("id,f,y\n", "nodes.csv has a header but no rows; give a table with at least one row."),
-        ("id,f,f,y\na,1,1,p\n", "nodes.csv has two columns of the same name: 'f'; rename one of them."),
+        ("", "nodes.csv: the file is empty; give a table with a header line and at least one row"),
+        ("\n \n", "nodes.csv: the file is empty; give a table with a header line and at least one row"),
+        ("id,f,y\n", "nodes.csv: a header but no rows; give a table with at least one row"),
+        ("id,f,f,y\na,1,1,p\n", "nodes.csv: two columns have the same name, 'f'; rename one of them"),
         (
             "id,f,y\na,1,p\nb,2\nc,4,p\n",
             "nodes.csv, line 3: 2 fields, but the header has 3 (separated by comma); "
-            "complete the row, or quote a field that contains the separator.",
+            "complete the row, or quote a field that contains the separator",
         ),
         (
             'id,f,y\na,1,p\n"b,2,q\nc,4,p\n',
             "nodes.csv, line 3: 1 fields, but the header has 3 (separated by comma); "
-            'a quoted field spans several lines: perhaps a " is not closed.',
+            'a quoted field spans several lines: perhaps a " is not closed',
         ),
         (
             NODES.replace("y\n", "class\n"),
-            "nodes.csv has no column 'y' (--label); its columns are 'id', 'f', 'class'.",
+            "nodes.csv: no column 'y' (--label); its columns are 'id', 'f', 'class'",
         ),
         (
             NODES + "b,5,p\n",
-            "nodes.csv, line 6: id 'b' is there twice, first in line 3; remove one, or give it another id.",
+            "nodes.csv, line 6: id 'b' is already in line 3; remove one of the two, or give it another id",
         ),
-        (NODES + ",5,p\n", "nodes.csv, line 6: no id in column 'id'; give the node one."),
+        (NODES + ",5,p\n", "nodes.csv, line 6: no id in column 'id'; give the node one"),
         (
             "id,f,y\na,1,\nb,2,\nc,3,NA\n",
-            "nodes.csv: no node has a label in column 'y'; fill in some, at least two a class.",
+            "nodes.csv: no node has a label in column 'y'; fill in some, at least two per class",
         ),
         (
             "id,f,y\na,1,p\nb,2,p\nc,3,\n",
-            "nodes.csv: all labels in column 'y' are 'p'; give at least two classes.",
+            "nodes.csv: all labels in column 'y' are 'p'; give at least two classes",
         ),
         (
             NODES + "e,5,r\n",
             "nodes.csv, line 6: the only node of class 'r' (column 'y'); "
-            "label another one, or merge the class with one like it.",
+            "label another one, or merge the class with one like it",
         ),
         (
             "id;f;y|z\na;1;p|z\n".replace(";", "^").replace("|z", ""),
-            "nodes.csv has no column 'y' (--label); its columns are 'id^f^y'; "
-            "perhaps the columns are separated otherwise: name the separator with --sep.",
+            "nodes.csv: no column 'y' (--label); its columns are 'id^f^y'; "
+            "perhaps the columns are separated otherwise: name the separator with --sep",
         ),
     ],
 )  # fmt: skip
@@ -92,38 +92,38 @@ def test_node_files(read, nodes, expected):
     [
         (
             EDGES + "a,x9\n",
-            "edges.csv, line 4: id 'x9' in column 'target' is not in nodes.csv; add the node, or remove the edge.",
+            "edges.csv, line 4: id 'x9' in column 'target' is not in nodes.csv; add the node, or remove the edge",
         ),
-        (EDGES + "a,\n", "edges.csv, line 4: no id in column 'target'; give both ends of the edge, or remove it."),
+        (EDGES + "a,\n", "edges.csv, line 4: no id in column 'target'; give both ends of the edge, or remove it"),
         (
             "source,target,weight\na,b,-1\nb,c,1\n",
-            "edges.csv, line 2: weight '-1' in column 'weight'; give a finite number that is not negative.",
+            "edges.csv, line 2: weight '-1' in column 'weight'; give a finite number that is not negative",
         ),
         (
             "source,target,weight\na,b,2\nb,c,inf\n",
-            "edges.csv, line 3: weight 'inf' in column 'weight'; give a finite number that is not negative.",
+            "edges.csv, line 3: weight 'inf' in column 'weight'; give a finite number that is not negative",
         ),
         (
             "source,target,weight\na,b,heavy\nb,c,1\n",
-            "edges.csv, line 2: weight 'heavy' in column 'weight'; give a finite number that is not negative.",
+            "edges.csv, line 2: weight 'heavy' in column 'weight'; give a finite number that is not negative",
         ),
         (
             "source,target,weight\na,b,\nb,c,1\n",
-            "edges.csv, line 2: no weight in column 'weight'; give a finite number that is not negative.",
+            "edges.csv, line 2: no weight in column 'weight'; give a finite number that is not negative",
         ),
         (
             "ends\na^b\n",
-            "edges.csv, line 1: one column only, 'ends', but an edge table has two ids in a row; "
-            "separate the columns by comma, tab, semicolon or bar, or name the separator with --sep.",
+            "edges.csv, line 1: one column only, 'ends', but an edge table has two ids per row; "
+            "separate the columns by comma, tab, semicolon or bar, or name the separator with --sep",
         ),
         (
             "source,target,u,v\na,b,c,d\n",
             "edges.csv: the ends of an edge may be 'source' and 'target' or 'u' and 'v'; "
-            "say which with --source and --target.",
+            "name them with --source and --target",
         ),
         (
             "a,b\nb,c\n",
-            "edges.csv, line 1: no header, 'a' and 'b' are ids of nodes; add a first line: source,target.",
+            "edges.csv, line 1: no header, 'a' and 'b' are ids of nodes; add a first line: source,target",
         ),
         ("a;b,c\nd;e,f\n", None),
     ],
@@ -139,27 +139,29 @@ def test_options_that_name_nothing(read):
     told = problems(read, id="key", source="s", target="t", weight="w", split="part", features=["g"])
     assert told[0] == "6 problems:"
     assert set(told[1:]) == {
-        "nodes.csv has no column 'part' (--split); its columns are 'id', 'f', 'y'.",
-        "nodes.csv has no column 'g' (--features); its columns are 'id', 'f', 'y'.",
-        "edges.csv has no column 's' (--source); its columns are 'source', 'target'.",
-        "edges.csv has no column 't' (--target); its columns are 'source', 'target'.",
-        "edges.csv has no column 'w' (--weight); its columns are 'source', 'target'.",
-        "nodes.csv has no column 'key' (--id); its columns are 'id', 'f', 'y'.",
+        "nodes.csv: no column 'part' (--split); its columns are 'id', 'f', 'y'",
+        "nodes.csv: no column 'g' (--features); its columns are 'id', 'f', 'y'",
+        "edges.csv: no column 's' (--source); its columns are 'source', 'target'",
+        "edges.csv: no column 't' (--target); its columns are 'source', 'target'",
+        "edges.csv: no column 'w' (--weight); its columns are 'source', 'target'",
+        "nodes.csv: no column 'key' (--id); its columns are 'id', 'f', 'y'",
     }
     assert problems(read, features=["y"])[0].startswith("nodes.csv: 'y' is the id, label or split")
-    assert problems(read, sep=";;") == ["sep is ';;', but must be one character, such as ';'."]
+    assert problems(read, sep=";;") == ["sep = ';;': must be one character, such as ';'"]
 
 
 def test_files_that_are_not_there(read, tmp_path):
     told = problems(read, None, None)
     assert told[0] == "2 problems:"
-    assert told[1].startswith("nodes.csv does not exist; give the node table as a file (.csv, .tsv,")
-    assert told[2].startswith("edges.csv does not exist; give the edge table")
-    assert "has an unknown ending" in problems(read, node_file="nodes.xlsx")[0]
+    assert told[1].startswith("nodes.csv: does not exist; give the node table as a file (.csv, .tsv,")
+    assert told[2].startswith("edges.csv: does not exist; give the edge table")
+    assert problems(read, node_file="nodes.xlsx")[0].startswith(
+        "nodes.xlsx: unknown ending; the node table must be a .csv"
+    )
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(InputError, match=r"folder.csv is a folder"):
+    with pytest.raises(InputError, match=r"folder.csv: is a folder"):
         read_graph("folder.csv")
-    with pytest.raises(InputError, match="the node table is a list, but must be a file"):
+    with pytest.raises(InputError, match=r"the node table: must be a file .* or a pandas DataFrame, not a list"):
         read_graph([1, 2])
 
 
@@ -183,12 +185,12 @@ def test_all_kinds_of_problems_together_up_to_twenty(read):
     told = problems(read, nodes, edges)
     assert told[0] == "92 problems:"
     assert told[1] == (
-        "nodes.csv, line 102: id 'n1' is there twice, first in line 3; remove one, or give it another id."
+        "nodes.csv, line 102: id 'n1' is already in line 3; remove one of the two, or give it another id"
     )
     assert told[2].startswith("edges.csv, line 2: id 'ghost0' in column 'target' is not in nodes.csv")
     assert told[20] == (
         "nodes.csv, line 103: 'many' in column 'f' is no finite number, as the others are; "
-        "correct it, or leave the cell empty."
+        "correct it, or leave the cell empty"
     )
     assert told[21:] == ["and 72 more"]
 
@@ -204,7 +206,7 @@ def test_ragged_rows_twenty_at_once(read):
 def test_lines_are_counted_as_an_editor_does(read):
     nodes = 'id,f,y,note\r\n\r\na,1,p,"two\r\nlines"\r\nb,2,q,x\r\nc,2,q,x\r\na,3,p,y\r\n'
     (told,) = problems(read, nodes)
-    assert told.startswith("nodes.csv, line 7: id 'a' is there twice, first in line 3;")
+    assert told.startswith("nodes.csv, line 7: id 'a' is already in line 3;")
 
 
 def test_encodings(read):
@@ -219,13 +221,13 @@ def test_encodings(read):
     told = problems(read, umlaut.encode("latin-1"))
     assert told == [
         "2 problems:",
-        "nodes.csv, line 2, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8.",
-        "nodes.csv, line 4, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8.",
+        "nodes.csv, line 2, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8",
+        "nodes.csv, line 4, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8",
     ]
     mixed = umlaut.encode() + "e,5,ü\n".encode("latin-1")
     assert problems(read, mixed) == [
         "nodes.csv, line 6, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); "
-        "save the file as UTF-8 (other lines are UTF-8 already: the encodings are mixed)."
+        "save the file as UTF-8 (other lines are UTF-8 already: the encodings are mixed)"
     ]
     assert "UTF-16" in problems(read, umlaut.encode("utf-16")[:-1])[0]
 
@@ -241,21 +243,21 @@ def test_the_separator_is_found(read, sep, file):
 def test_separators_that_could_be_another_one(read):
     nodes = "id;f|y;z\na;1|p;1\nb;1|q;2\nc;1|p;3\nd;1|q;4\n"
     assert problems(read, nodes) == [
-        "nodes.csv, line 1: the columns may be separated by semicolon or bar; say which one with --sep."
+        "nodes.csv, line 1: the columns may be separated by semicolon or bar; name the separator with --sep"
     ]
     assert read(nodes, EDGES.replace(",", ";"), sep=";", label="f|y").classes
     told = problems(read, NODES, sep=";")
     assert told[1] == (
         "nodes.csv, line 1: one column only if separated by semicolon; it looks separated by comma: "
-        "leave out --sep, or give that one."
+        "leave out --sep, or give that one"
     )
 
 
 def test_packed_files(read):
     packed = gzip.compress(NODES.encode())
     assert read(packed, node_file="nodes.csv.gz").encoder.names == ["f"]
-    assert "nodes.csv.gz cannot be" in problems(read, packed[:-12], node_file="nodes.csv.gz")[0]
-    assert "nodes.csv.gz cannot be read" in problems(read, NODES, node_file="nodes.csv.gz")[0]
+    assert "nodes.csv.gz: cannot be" in problems(read, packed[:-12], node_file="nodes.csv.gz")[0]
+    assert "nodes.csv.gz: cannot be read" in problems(read, NODES, node_file="nodes.csv.gz")[0]
 
 
 def test_json_lines(read):
@@ -269,10 +271,10 @@ def test_json_lines(read):
     assert problems(read, nodes + "{broken\n[1]\n", edges.replace("z", "c"), **files) == [
         "2 problems:",
         "nodes.jsonl, line 6: no JSON (Expecting property name enclosed in double quotes at character 2); "
-        'write one object a line, {"id": "a", …}, in UTF-8.',
-        'nodes.jsonl, line 7: a JSON list, not an object; write one object a line, {"id": "a", …}, in UTF-8.',
+        'write one object per line, {"id": "a", …}, in UTF-8',
+        'nodes.jsonl, line 7: a JSON list, not an object; write one object per line, {"id": "a", …}, in UTF-8',
     ]
-    assert problems(read, "", edges, **files)[0].startswith("nodes.jsonl is empty; write one object a line")
+    assert problems(read, "", edges, **files)[0].startswith("nodes.jsonl: the file is empty; write one object per line")
     mixed = nodes.replace("2.5", '"2.5"')  # a number once as text
     assert read(mixed, edges.replace("z", "c"), **files).data.x.equal(own.data.x)
     dated = nodes.replace('"007"', '"2020-01-01"')
@@ -280,7 +282,7 @@ def test_json_lines(read):
 
 
 def test_parquet(read, tmp_path):
-    assert "nodes.parquet is no Parquet file" in problems(read, node_file="nodes.parquet")[0]
+    assert "nodes.parquet: no Parquet file" in problems(read, node_file="nodes.parquet")[0]
     vectors = pd.DataFrame(
         {"id": list("abcd"), "x": [[1.0, 0.5], [2.0, 1.5], [3.0, 0.0], [4.0, 9.0]], "y": list("ppqq")}
     )
@@ -291,5 +293,5 @@ def test_parquet(read, tmp_path):
     vectors.at[2, "x"] = [3.0]
     vectors.to_parquet(tmp_path / "nodes.parquet")
     assert problems(read, None, node_file="nodes.parquet") == [
-        "nodes.parquet, row 3: the list in column 'x' has 1 numbers, others have 2; give every row as many."
+        "nodes.parquet, row 3: the list in column 'x' has length 1, others have 2; give lists of one length"
     ]

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from graphpartner.system.errors import InputError
-from graphpartner.tables import text as text_tables
+from graphpartner.tables import text_table
 from graphpartner.tables.problems import Problems
 from graphpartner.tables.read_graph import read_graph
-from graphpartner.tables.table import read_table
-from graphpartner.tables.wide import WIDE, number_columns
+from graphpartner.tables.read_table import read_table
+from graphpartner.tables.text_table import WIDE, number_columns
 
 
 def table(n=60, width=150, share=0.05, seed=0):
@@ -38,7 +38,7 @@ def test_as_if_every_cell_were_text(tmp_path, monkeypatch, share, ending):
     content = table(share=share).to_csv(index=False).encode()
     file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
     found = read_graph(file, label="class")
-    monkeypatch.setattr(text_tables, "WIDE", 10**9)
+    monkeypatch.setattr(text_table, "WIDE", 10**9)
     plain = read_graph(file, label="class")
     assert list(found.ids[:2]) == ["000", "001"]
     assert found.classes == plain.classes == ["01", "2"]
@@ -94,7 +94,7 @@ def test_lines_longer_than_a_first_look(tmp_path):
     frame.columns = [name if name in ("id", "class") else f"{name} {'long' * 30}" for name in frame.columns]
     file = tmp_path / "nodes.csv"
     frame.to_csv(file, index=False)
-    assert len(file.read_bytes().split(b"\n", 1)[0]) > text_tables.HEAD_BYTES
+    assert len(file.read_bytes().split(b"\n", 1)[0]) > text_table.HEAD_BYTES
     read = read_table(str(file), "node", Problems())
     assert list(read.frame.columns) == list(frame.columns)
     assert len(read) == 12
