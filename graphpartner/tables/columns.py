@@ -31,12 +31,7 @@ def assign_columns(
 ) -> dict[str, str | None]:
     """Return the column of every role; None for a role without one.
 
-    Args:
-        nodes: the node table.
-        edges: the edge table, if there is one.
-        named: the column that is known for each role: id, label, split, source, target, weight.
-        problems: where to report.
-        notes: where to note the guesses.
+    ``named`` has the known columns by role: id, label, split, source, target, weight.
     """
     columns: dict[str, str | None] = dict.fromkeys(named)
     if named["label"] is not None:
@@ -62,12 +57,9 @@ def _named_column(table: Table, name: str, option: str, problems: Problems) -> s
     """Return a column that the user named, if it is there."""
     if name in table.columns:
         return name
-    perhaps = (
-        "; perhaps the columns are separated otherwise: name the separator with --sep"
-        if len(table.columns) == 1
-        else ""
-    )
-    problems.add(f"{table.name}: no column {name!r} ({option}); its columns are {quoted(table.columns)}{perhaps}")
+    hint = "; perhaps the columns are separated otherwise: name the separator with --sep"
+    known = quoted(table.columns) + (hint if len(table.columns) == 1 else "")
+    problems.add(f"{table.name}: no column {name!r} ({option}); its columns are {known}")
     return None
 
 
@@ -106,12 +98,7 @@ def _guess_id(
 ) -> str | None:
     """Return the column of the node ids; None where a node is known by its row number.
 
-    Args:
-        nodes: the node table.
-        ends: the columns with the ids that edges refer to; none where edges have no ids.
-        taken: columns with another role.
-        problems: where to report.
-        notes: where to note the guess.
+    ``ends`` are the columns of ids that edges refer to, if they have any; ``taken`` have another role.
     """
     free = [column for column in nodes.columns if column not in taken]
     by_name = sorted((c for c in free if c.lower() in ID_NAMES), key=lambda c: ID_NAMES.index(c.lower()))
@@ -166,11 +153,7 @@ def _weight_column(edges: Table, given: str | None, problems: Problems, notes: l
 
 
 def feature_columns(
-    nodes: Table,
-    given: Sequence[str] | None,
-    columns: Mapping[str, str | None],
-    problems: Problems,
-    notes: list[str],
+    nodes: Table, given: Sequence[str] | None, columns: Mapping[str, str | None], problems: Problems, notes: list[str]
 ) -> list[str]:
     """Return the columns of features: those named, else all without a role whose names are not like an id's."""
     taken = {columns[role] for role in ("id", "label", "split")}
@@ -194,14 +177,8 @@ def read_labels(
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Return the class of every node, −1 where the cell is empty, and the names of the classes in order.
 
-    Classes that are numbers are ordered as numbers. −1 among classes from 0 on means that a node has no label.
-
-    Args:
-        nodes: the node table.
-        column: its label column.
-        problems: where to report: no label at all, one class only, a class with one member.
-        notes: where to note decisions.
-        classes: the classes of a model; labels may then be missing, but must be among them.
+    Classes that are numbers are ordered as numbers. −1 among classes from 0 on means that a node has no label. Labels
+    must be among the ``classes`` of a model, if given; else there must be two classes and two nodes in each.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -251,14 +228,8 @@ def read_split(
     """Return train_mask, val_mask and test_mask, as far as there are such nodes; an empty cell is in none.
 
     Where no cell is train but some are val or test, all nodes with an empty cell are for training: whoever marks nodes
-    for testing does not want a model to be trained on them.
-
-    Args:
-        nodes: the node table.
-        column: its split column.
-        labels: of its rows, −1 for none; training nodes need labels of two classes. None: nothing is trained.
-        problems: where to report.
-        notes: where to note decisions.
+    for testing does not want a model to be trained on them. ``labels`` are those of the rows, −1 for none: training
+    nodes need two classes. None: no model is trained.
     """
     from pyarrow import compute
 

@@ -1,5 +1,6 @@
 """From an edge table to ``edge_index``: ids to positions, both directions, duplicates merged, weights checked."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,27 @@ from graphpartner.tables.read_table import Table
 Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def edge_ends(
+def read_edges(
+    edges: Table | None,
+    columns: Mapping[str, str | None],
+    ids: Any,
+    known_in: str,
+    problems: Problems,
+    notes: list[str],
+) -> tuple[Ends, NDArray[np.float64] | None]:
+    """Return the positions of the ends of every edge of a table, and the weights; ``ids`` are the keys of the nodes."""
+    nothing = np.zeros(0, np.int64)
+    source, target, weight = (columns[role] for role in ("source", "target", "weight"))
+    if edges is None or source is None or target is None:
+        return (nothing, nothing), None
+    ends = _edge_ends(edges, (source, target), ids, known_in, problems, notes)
+    return ends or (nothing, nothing), None if weight is None else _edge_weights(edges, weight, problems)
+
+
+def _edge_ends(
     edges: Table, columns: tuple[str, str], ids: Any, known_in: str, problems: Problems, notes: list[str]
 ) -> Ends | None:
-    """Return the positions of both ends of every edge; report ids that no node has.
-
-    Args:
-        edges: the edge table.
-        columns: its two columns of ids.
-        ids: the keys of the nodes.
-        known_in: the name of the node table.
-        problems: where to report.
-        notes: where to note ids that are read otherwise than written.
-    """
+    """Return the positions of both ends of every edge; report ids that no node has."""
     import pyarrow as pa
 
     ends = []
@@ -68,7 +77,7 @@ def edge_ends(
     return None if rows.size else (source, target)
 
 
-def edge_weights(edges: Table, column: str, problems: Problems) -> NDArray[np.float64] | None:
+def _edge_weights(edges: Table, column: str, problems: Problems) -> NDArray[np.float64] | None:
     """Return the weights of the edges; report those that are negative or no finite numbers."""
     cells = edges.frame[column]
     numbers = as_numbers(cells, certain=True)
@@ -140,11 +149,7 @@ def with_old_edges(new: sparse.csr_array, old: GraphRecord, new_weights: bool) -
 
 
 def as_edge_index(A: sparse.csr_array) -> tuple[Tensor, Tensor | None]:
-    """Return ``edge_index`` with both directions of every edge, sorted by target and source, and weights not all 1.
-
-    Args:
-        A: a symmetric matrix; (i, j) is the weight of the edge j → i.
-    """
+    """Return ``edge_index``, sorted by target and source, and weights that are not all 1, of a symmetric matrix."""
     A.sort_indices()
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     edge_index = torch.from_numpy(np.stack([A.indices.astype(np.int64), row]))

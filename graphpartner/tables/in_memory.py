@@ -82,9 +82,7 @@ def _is_data(nodes: Any) -> bool:
 
 
 def _is_networkx(graph: Any) -> bool:
-    return (
-        hasattr(graph, "nodes") and hasattr(graph, "edges") and hasattr(graph, "is_directed") and callable(graph.nodes)
-    )
+    return all(hasattr(graph, name) for name in ("edges", "is_directed")) and callable(getattr(graph, "nodes", None))
 
 
 def _networkx_nodes(graph: Any) -> tuple[Any, str]:

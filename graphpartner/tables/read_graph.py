@@ -24,15 +24,7 @@ from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
 from graphpartner.tables.choose_encoding import fit_encoder
 from graphpartner.tables.columns import assign_columns, feature_columns, read_labels, read_split
-from graphpartner.tables.edges import (
-    Ends,
-    as_edge_index,
-    common_weight,
-    edge_ends,
-    edge_matrix,
-    edge_weights,
-    with_old_edges,
-)
+from graphpartner.tables.edges import Ends, as_edge_index, common_weight, edge_matrix, read_edges, with_old_edges
 from graphpartner.tables.encoding import FeatureEncoder
 from graphpartner.tables.ids import as_keys, node_ids, positions
 from graphpartner.tables.in_memory import Sources, collect_sources
@@ -120,39 +112,35 @@ def read_graph(
 
     columns = assign_columns(table, sources.edges, _known_roles(named, sources, like), problems, notes)
     if like is not None and columns["id"] is None and not problems:
-        problems.add(
-            f"{table.name}: no id column, so new nodes cannot be told from those of the model; name it with --id"
-        )
+        problems.add(f"{table.name}: no id column, which new nodes and those of the model need; name it with --id")
     if encoder is None:
         wanted = feature_columns(table, features, columns, problems, notes)
     else:
         encoder.check(table, problems)
     problems.stop_if_any()
 
-    ids, keys = node_ids(table, columns["id"], problems)
-    rows, keys = _merge_keys(like, keys)
+    ids, keys, rows = _merge_nodes(like, *node_ids(table, columns["id"], problems))
     n = len(keys)
-    ends, weights = _read_edges(sources, columns, keys, rows, problems, notes)
-    y, classes = np.full(len(table), -1), like.classes if like else []
-    if columns["label"] is not None:
-        y, classes = read_labels(table, columns["label"], problems, notes, like.classes if like else None)
-    masks = {}
-    if columns["split"] is not None:
-        labels = y if columns["label"] is not None and like is None else None
-        masks = read_split(table, columns["split"], labels, problems, notes)
+    if sources.ends is not None:
+        ends, weights = (rows[sources.ends[0]], rows[sources.ends[1]]), sources.weight
+    else:
+        ends, weights = read_edges(sources.edges, columns, keys, table.name, problems, notes)
+    y, classes, masks = _read_targets(table, columns, like, problems, notes)
     if encoder is None:
         encoder = fit_encoder(table, wanted, problems, notes)
     x = encoder.transform(table, problems) if encoder.columns and not problems else None
     problems.stop_if_any()
 
     edge_index, edge_weight, unit = _join_edges(sources.edge_name, ends, weights, n, like, notes)
-    if not encoder.columns and encoder.structure is None:
-        encoder = FeatureEncoder(structure=Structure.fit(edge_index, n))
-        notes.append(f"{table.name}: no feature columns; features are degrees and the position of a node in the graph.")
-    if encoder.structure is not None:
-        x = _structural_features(encoder.structure, edge_index, edge_weight, n, like)
-    elif like is not None and x is not None:
+    if x is not None and like is not None:
         x = _replace_rows(like.data.x, x, rows)
+    elif x is None:
+        structure = encoder.structure
+        if structure is None:
+            structure = Structure.fit(edge_index, n)
+            encoder = FeatureEncoder(structure=structure)
+            notes.append(f"{table.name}: no feature columns; features are degrees and positions in the graph.")
+        x = structure.features(edge_index, n, edge_weight, like.data.x if like else None)
     old = like.data if like else GraphRecord()
     data = GraphRecord(x=x, edge_index=edge_index, edge_weight=edge_weight, y=_place(old.get("y"), y, rows, n, -1))
     for name in MASKS:
@@ -160,7 +148,7 @@ def read_graph(
             mask = masks.get(name, np.zeros(len(table), np.bool_))
             data[name] = _place(old.get(name), mask, rows, n, False)
     _note_gaps(table, encoder, edge_index, n, notes)
-    return GraphTable(_merge_ids(like, ids, rows), data, classes, encoder, notes, columns, rows, unit)
+    return GraphTable(ids, data, classes, encoder, notes, columns, rows, unit)
 
 
 def _known_roles(named: dict[str, str | None], sources: Sources, like: GraphTable | None) -> dict[str, str | None]:
@@ -173,49 +161,34 @@ def _known_roles(named: dict[str, str | None], sources: Sources, like: GraphTabl
     return named
 
 
-def _merge_keys(like: GraphTable | None, keys: Any) -> tuple[NDArray[np.int64], Any]:
-    """Return the node of each row of a new table, and the keys of all nodes."""
+def _merge_nodes(like: GraphTable | None, ids: NDArray, keys: Any) -> tuple[NDArray, Any, NDArray[np.int64]]:
+    """Return the ids and keys of all nodes, and the node of each row of the new table."""
     import pandas as pd
     import pyarrow as pa
 
     if like is None:
-        return np.arange(len(keys)), keys
-    old = as_keys(pd.Series(like.ids))
-    rows = positions(keys, old)
-    new = rows < 0
-    rows[new] = len(old) + np.arange(int(new.sum()))
-    return rows, pa.concat_arrays([old, keys.filter(pa.array(new))])
-
-
-def _merge_ids(like: GraphTable | None, ids: NDArray, rows: NDArray[np.int64]) -> NDArray:
-    """Return the ids of all nodes as they were given."""
-    if like is None:
-        return ids
-    old, new = like.ids, ids[rows >= len(like.ids)]
+        return ids, keys, np.arange(len(keys))
+    old_keys = as_keys(pd.Series(like.ids))
+    rows = positions(keys, old_keys)
+    is_new = rows < 0
+    rows[is_new] = len(old_keys) + np.arange(int(is_new.sum()))
+    old, new = like.ids, ids[is_new]
     if new.dtype != old.dtype:
         old, new = old.astype(object), new.astype(object)
-    return np.concatenate([old, new])
+    return np.concatenate([old, new]), pa.concat_arrays([old_keys, keys.filter(pa.array(is_new))]), rows
 
 
-def _read_edges(
-    sources: Sources,
-    columns: dict[str, str | None],
-    keys: Any,
-    rows: NDArray[np.int64],
-    problems: Problems,
-    notes: list[str],
-) -> tuple[Ends, NDArray[np.float64] | None]:
-    """Return the positions of the ends of every edge of the sources, and the weights."""
-    nothing = np.zeros(0, np.int64)
-    if sources.ends is not None:
-        source, target = sources.ends
-        return (rows[source], rows[target]), sources.weight
-    if sources.edges is None or columns["source"] is None or columns["target"] is None:
-        return (nothing, nothing), None
-    pair = columns["source"], columns["target"]
-    ends = edge_ends(sources.edges, pair, keys, sources.nodes.name, problems, notes)
-    weights = edge_weights(sources.edges, columns["weight"], problems) if columns["weight"] is not None else None
-    return ends or (nothing, nothing), weights
+def _read_targets(
+    table: Table, columns: dict[str, str | None], like: GraphTable | None, problems: Problems, notes: list[str]
+) -> tuple[NDArray[np.int64], list[str], dict[str, NDArray[np.bool_]]]:
+    """Return the class of each row, the names of the classes, and the masks of the split."""
+    y, classes = np.full(len(table), -1), like.classes if like else []
+    if columns["label"] is not None:
+        y, classes = read_labels(table, columns["label"], problems, notes, like.classes if like else None)
+    if columns["split"] is None:
+        return y, classes, {}
+    labels = y if columns["label"] is not None and like is None else None
+    return y, classes, read_split(table, columns["split"], labels, problems, notes)
 
 
 def _join_edges(
@@ -231,15 +204,6 @@ def _join_edges(
         weights = weights / unit
     A = edge_matrix(ends, weights, n, name, notes)
     return *as_edge_index(A if like is None else with_old_edges(A, like.data, weights is not None)), unit
-
-
-def _structural_features(
-    structure: Structure, edge_index: Tensor, edge_weight: Tensor | None, n: int, like: GraphTable | None
-) -> Tensor:
-    """Return features from the graph alone; the nodes of a graph that is extended keep theirs."""
-    if like is None:
-        return structure.features(edge_index, n, edge_weight)
-    return structure.extend(like.data.x, edge_index, n, edge_weight)
 
 
 def _replace_rows(old: Tensor, new: Tensor, rows: NDArray[np.int64]) -> Tensor:

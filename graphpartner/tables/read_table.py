@@ -51,11 +51,7 @@ def row_numbers(name: str) -> Locate:
 def read_table(source: Any, what: str, problems: Problems, context: ReadContext | None = None) -> Table | None:
     """Read a file or a DataFrame; return None where it cannot be read and add the reason to the problems.
 
-    Args:
-        source: a path or a pandas DataFrame.
-        what: "node" or "edge", for messages.
-        problems: where to report.
-        context: options of text files.
+    ``what`` is "node" or "edge", for messages; ``context`` has the options of text files.
     """
     if not isinstance(source, str | os.PathLike):
         return frame_table(source, f"the {what} table", problems)
@@ -65,9 +61,8 @@ def read_table(source: Any, what: str, problems: Problems, context: ReadContext 
         kind = "is a folder" if path.is_dir() else "does not exist"
         problems.add(f"{name}: {kind}; give the {what} table as a file ({KINDS})")
         return None
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = suffixes[-1:] == [".gz"]
-    ending = "".join((suffixes[:-1] if packed else suffixes)[-1:])
+    packed = path.suffix.lower() == ".gz"
+    ending = (path.with_suffix("") if packed else path).suffix.lower()
     if ending == ".parquet" and not packed:
         return _read_parquet(path, name, problems)
     if ending in JSON:
@@ -102,10 +97,7 @@ def _read_parquet(path: Path, name: str, problems: Problems) -> Table | None:
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         problems.add(f"{name}: no Parquet file, or a damaged one ({reason}); write it again")
         return None
-    frame = arrow.to_pandas()
-    frame = frame.reset_index(drop=frame.index.name is None)
-    frame.columns = [str(column) for column in frame.columns]
-    return _checked(Table(name, frame, row_numbers(name)), problems)
+    return frame_table(arrow.to_pandas(), name, problems)
 
 
 def _checked(table: Table, problems: Problems) -> Table | None:

@@ -58,28 +58,25 @@ class Structure:
             scale=tuple(np.where(scale > 0, scale, 1.0).tolist()),
         )
 
-    def features(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> Tensor:
-        """Return features [n, width], the same for the same graph."""
-        positions = _positions(edge_index, num_nodes, edge_weight, self.dimensions, self.seed)
-        return torch.from_numpy(np.hstack([self._standardised(edge_index, num_nodes), positions]))
-
-    def extend(self, x: Tensor, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> Tensor:
-        """Return features [num_nodes, width] of a graph that has grown: the first nodes keep their rows ``x``."""
-        old = x.shape[0]
+    def features(
+        self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None, old: Tensor | None = None
+    ) -> Tensor:
+        """Return features [n, width], the same for the same graph; in one that has grown, old nodes keep their rows."""
+        degrees = _degrees(adjacency(edge_index, num_nodes))
+        degrees = ((degrees - np.array(self.mean)) / np.array(self.scale)).astype(np.float32)
+        if old is None:
+            positions = _positions(edge_index, num_nodes, edge_weight, self.dimensions, self.seed)
+            return torch.from_numpy(np.hstack([degrees, positions]))
+        known, width = old.shape[0], degrees.shape[1]
         A = adjacency(edge_index, num_nodes, edge_weight)
         degree = np.maximum(A.sum(axis=1), 1e-12)
-        mean = sparse.csr_array(sparse.diags_array(1.0 / degree[old:]) @ A[old:]).astype(np.float32)
-        degrees = self._standardised(edge_index, num_nodes)
-        degrees[:old] = x[:, : degrees.shape[1]].numpy()
+        mean = sparse.csr_array(sparse.diags_array(1.0 / degree[known:]) @ A[known:]).astype(np.float32)
+        degrees[:known] = old[:, :width].numpy()
         positions = np.zeros((num_nodes, self.dimensions), np.float32)
-        positions[:old] = x[:, degrees.shape[1] :].numpy()
+        positions[:known] = old[:, width:].numpy()
         for _ in range(NEW_NODE_ROUNDS):
-            positions[old:] = _unit_rows(mean @ positions)
+            positions[known:] = _unit_rows(mean @ positions)
         return torch.from_numpy(np.hstack([degrees, positions]))
-
-    def _standardised(self, edge_index: Tensor, num_nodes: int) -> NDArray[np.float32]:
-        degrees = _degrees(adjacency(edge_index, num_nodes))
-        return ((degrees - np.array(self.mean)) / np.array(self.scale)).astype(np.float32)
 
 
 def _degrees(A: sparse.csr_array) -> NDArray[np.float64]:

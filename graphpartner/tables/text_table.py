@@ -109,12 +109,7 @@ def read_text_table(
 ) -> tuple[Any, Locate] | None:
     """Return the table in a text file and the places of its rows; None where it cannot be read.
 
-    Args:
-        path: the file, packed if it ends in .gz.
-        name: its name in messages.
-        problems: where to report.
-        context: the separator, if it is known, and columns to be read as text.
-        usual_sep: the separator that the file's ending suggests.
+    ``name`` is the name of the file in messages, ``usual_sep`` the separator that its ending suggests.
     """
     import pyarrow as pa
 
@@ -189,8 +184,10 @@ def _find_separator(sample: str, usual: str, name: str, problems: Problems) -> s
     if not shares:
         return usual  # one column
     best = [sep for sep, share in shares.items() if share == max(shares.values())]
-    if usual in best or len(best) == 1:
-        return usual if usual in best else best[0]
+    if usual in best:
+        return usual
+    if len(best) == 1:
+        return best[0]
     candidates = " or ".join(SEPARATORS[sep] for sep in best)
     problems.add(f"{name}, line 1: the columns may be separated by {candidates}; name the separator with --sep")
     return None
@@ -213,10 +210,16 @@ def _read_frame(file: _TextFile, context: ReadContext) -> Any:
         ),
         arrow_csv.ParseOptions(delimiter=file.sep, newlines_in_values=True),
     )
-    if numbers := [names[place] for place in _number_columns_of(file, context.text)]:
+    rows = islice(_split(file.sample, file.sep), 1, 1 + HEAD_ROWS)
+    written = {place for place, name in enumerate(file.header) if name.strip() in context.text}
+    numbers = []
+    with contextlib.suppress(csv.Error):  # a very long text: Arrow reads it
+        numbers = number_columns([row for row in rows if len(row) == len(names)], written)
+    if numbers:
         row_size = len(file.sample) / (file.sample.count("\n") + 1)  # Arrow takes bytes long before it parses them
         with contextlib.suppress(pa.ArrowException), arrow_stream(file.path) as stream:  # then as text
-            return _read_wide(stream, names, numbers, *options, lambda rows: context.count(round(rows * row_size)))
+            wanted = [names[place] for place in numbers]
+            return _read_wide(stream, names, wanted, *options, lambda rows: context.count(round(rows * row_size)))
     as_text = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
@@ -225,23 +228,10 @@ def _read_frame(file: _TextFile, context: ReadContext) -> Any:
     return pd.DataFrame({column: table.column(column).to_pandas() for column in names})
 
 
-def _number_columns_of(file: _TextFile, text: Collection[str]) -> list[int]:
-    """Return the places of the columns that hold numbers, in a table that has very many of them."""
-    if len(file.header) < WIDE:
-        return []
-    try:
-        rows = [row for row in islice(_split(file.sample, file.sep), 1, 1 + HEAD_ROWS) if len(row) == len(file.header)]
-    except csv.Error:  # a very long text: Arrow reads it
-        return []
-    return number_columns(rows, {place for place, name in enumerate(file.header) if name.strip() in text})
-
-
 def number_columns(rows: Sequence[Sequence[str]], text: Collection[int] = ()) -> list[int]:
-    """Return the columns of plain numbers, if there are many; whole numbers that all differ may be ids.
+    """Return the columns of plain numbers in the first rows, if there are many; whole numbers all different may be ids.
 
-    Args:
-        rows: the first rows of a table, all of the same length.
-        text: columns that are read as text in any case.
+    ``text`` are the columns that are read as text in any case.
     """
     found = []
     for place, column in enumerate(zip(*rows, strict=True)):

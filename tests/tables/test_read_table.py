@@ -1,24 +1,34 @@
-"""Every mistake that a file can have, with the exact place and the remedy."""
+"""Every mistake that a file can have is reported with its exact place and a remedy."""
 
 import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from graphpartner.system.errors import InputError
-from graphpartner.tables.read_graph import read_graph
+from graphpartner.tables.read_graph import GraphTable, read_graph
 
+Reader = Callable[..., GraphTable]
 NODES = "id,f,y\na,1,p\nb,2,q\nc,4,p\nd,3,q\n"
 EDGES = "source,target\na,b\nb,c\n"
 
 
 @pytest.fixture
-def read(tmp_path, monkeypatch):
-    """Write the files (text or bytes) into a folder and read the graph from there."""
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    """Return a function that writes files (text or bytes) into a folder and reads the graph from there."""
     monkeypatch.chdir(tmp_path)
 
-    def reader(nodes=NODES, edges=EDGES, node_file="nodes.csv", edge_file="edges.csv", **options):
+    def reader(
+        nodes: str | bytes | None = NODES,
+        edges: str | bytes | None = EDGES,
+        node_file: str = "nodes.csv",
+        edge_file: str = "edges.csv",
+        **options: Any,
+    ) -> GraphTable:
         for name, content in ((node_file, nodes), (edge_file, edges)):
             if content is not None:
                 (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -27,13 +37,13 @@ def read(tmp_path, monkeypatch):
     return reader
 
 
-def problems(read, *arguments, **options):
+def problems(read: Reader, *arguments: Any, **options: Any) -> list[str]:
     with pytest.raises(InputError) as error:
         read(*arguments, **options)
     return [line.strip() for line in str(error.value).splitlines()]
 
 
-def test_nothing_wrong(read):
+def test_nothing_wrong(read: Reader) -> None:
     assert read().data.edge_index.tolist() == [[1, 0, 2, 1], [0, 1, 1, 2]]
 
 
@@ -83,7 +93,7 @@ def test_nothing_wrong(read):
         ),
     ],
 )  # fmt: skip
-def test_node_files(read, nodes, expected):
+def test_node_files(read: Reader, nodes: str, expected: str | None) -> None:
     assert problems(read, nodes) == [expected]
 
 
@@ -128,17 +138,17 @@ def test_node_files(read, nodes, expected):
         ("a;b,c\nd;e,f\n", None),
     ],
 )  # fmt: skip
-def test_edge_files(read, edges, expected):
+def test_edge_files(read: Reader, edges: str, expected: str | None) -> None:
     if expected is None:  # a comma is what .csv promises
         assert "id 'd;e' in column 'a;b' is not in nodes.csv" in problems(read, NODES, edges)[0]
     else:
         assert problems(read, NODES, edges) == [expected]
 
 
-def test_options_that_name_nothing(read):
-    told = problems(read, id="key", source="s", target="t", weight="w", split="part", features=["g"])
-    assert told[0] == "6 problems:"
-    assert set(told[1:]) == {
+def test_options_that_name_nothing(read: Reader) -> None:
+    found = problems(read, id="key", source="s", target="t", weight="w", split="part", features=["g"])
+    assert found[0] == "6 problems:"
+    assert set(found[1:]) == {
         "nodes.csv: no column 'part' (--split); its columns are 'id', 'f', 'y'",
         "nodes.csv: no column 'g' (--features); its columns are 'id', 'f', 'y'",
         "edges.csv: no column 's' (--source); its columns are 'source', 'target'",
@@ -150,11 +160,11 @@ def test_options_that_name_nothing(read):
     assert problems(read, sep=";;") == ["sep = ';;': must be one character, such as ';'"]
 
 
-def test_files_that_are_not_there(read, tmp_path):
-    told = problems(read, None, None)
-    assert told[0] == "2 problems:"
-    assert told[1].startswith("nodes.csv: does not exist; give the node table as a file (.csv, .tsv,")
-    assert told[2].startswith("edges.csv: does not exist; give the edge table")
+def test_files_that_are_not_there(read: Reader, tmp_path: Path) -> None:
+    found = problems(read, None, None)
+    assert found[0] == "2 problems:"
+    assert found[1].startswith("nodes.csv: does not exist; give the node table as a file (.csv, .tsv,")
+    assert found[2].startswith("edges.csv: does not exist; give the edge table")
     assert problems(read, node_file="nodes.xlsx")[0].startswith(
         "nodes.xlsx: unknown ending; the node table must be a .csv"
     )
@@ -166,7 +176,7 @@ def test_files_that_are_not_there(read, tmp_path):
 
 
 @pytest.mark.parametrize("blank", ["", "\n", "\n\n\n", "\r\n"])
-def test_blank_lines_before_the_header(tmp_path, blank):
+def test_blank_lines_before_the_header(tmp_path: Path, blank: str) -> None:
     (tmp_path / "n.csv").write_bytes(f"{blank}id,a\n1,5\n\n2,7\n3,8\n4,6\n".encode())
     (tmp_path / "e.csv").write_bytes(f"{blank}source,target\n1,2\n\n2,3\n".encode())
     own = read_graph(tmp_path / "n.csv", tmp_path / "e.csv")
@@ -178,38 +188,38 @@ def test_blank_lines_before_the_header(tmp_path, blank):
         read_graph(tmp_path / "n.csv", tmp_path / "e.csv")
 
 
-def test_all_kinds_of_problems_together_up_to_twenty(read):
+def test_all_kinds_of_problems_together_up_to_twenty(read: Reader) -> None:
     nodes = "id,f,y\n" + "".join(f"n{i},{i},{'pq'[i % 2]}\n" for i in range(100))
     nodes += "n1,5,p\n" + "m,many,q\n"
     edges = "source,target\n" + "".join(f"n{i},ghost{i}\n" for i in range(90))
-    told = problems(read, nodes, edges)
-    assert told[0] == "92 problems:"
-    assert told[1] == (
+    found = problems(read, nodes, edges)
+    assert found[0] == "92 problems:"
+    assert found[1] == (
         "nodes.csv, line 102: id 'n1' is already in line 3; remove one of the two, or give it another id"
     )
-    assert told[2].startswith("edges.csv, line 2: id 'ghost0' in column 'target' is not in nodes.csv")
-    assert told[20] == (
+    assert found[2].startswith("edges.csv, line 2: id 'ghost0' in column 'target' is not in nodes.csv")
+    assert found[20] == (
         "nodes.csv, line 103: 'many' in column 'f' is no finite number, as the others are; "
         "correct it, or leave the cell empty"
     )
-    assert told[21:] == ["and 72 more"]
+    assert found[21:] == ["and 72 more"]
 
 
-def test_ragged_rows_twenty_at_once(read):
-    told = problems(read, NODES + "x\n" * 30, "source,target\na\n")
-    assert told[0] == "31 problems:"
-    assert told[1].startswith("nodes.csv, line 6: 1 fields, but the header has 3")
-    assert told[20].startswith("edges.csv, line 2: 1 fields, but the header has 2")
-    assert told[21] == "and 11 more"
+def test_ragged_rows_twenty_at_once(read: Reader) -> None:
+    found = problems(read, NODES + "x\n" * 30, "source,target\na\n")
+    assert found[0] == "31 problems:"
+    assert found[1].startswith("nodes.csv, line 6: 1 fields, but the header has 3")
+    assert found[20].startswith("edges.csv, line 2: 1 fields, but the header has 2")
+    assert found[21] == "and 11 more"
 
 
-def test_lines_are_counted_as_an_editor_does(read):
+def test_lines_are_counted_as_an_editor_does(read: Reader) -> None:
     nodes = 'id,f,y,note\r\n\r\na,1,p,"two\r\nlines"\r\nb,2,q,x\r\nc,2,q,x\r\na,3,p,y\r\n'
-    (told,) = problems(read, nodes)
-    assert told.startswith("nodes.csv, line 7: id 'a' is already in line 3;")
+    (found,) = problems(read, nodes)
+    assert found.startswith("nodes.csv, line 7: id 'a' is already in line 3;")
 
 
-def test_encodings(read):
+def test_encodings(read: Reader) -> None:
     umlaut = NODES.replace("p", "über")
     here = read(umlaut)
     assert here.classes == ["q", "über"]
@@ -218,8 +228,8 @@ def test_encodings(read):
         assert there.classes == here.classes
         assert there.data.edge_index.equal(here.data.edge_index)
         assert there.columns["id"] == "id"
-    told = problems(read, umlaut.encode("latin-1"))
-    assert told == [
+    found = problems(read, umlaut.encode("latin-1"))
+    assert found == [
         "2 problems:",
         "nodes.csv, line 2, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8",
         "nodes.csv, line 4, byte 5: 0xFC is not UTF-8 (in Latin-1 it is 'ü'); save the file as UTF-8",
@@ -234,33 +244,33 @@ def test_encodings(read):
 
 @pytest.mark.parametrize("sep", [",", ";", "\t", "|", " "])
 @pytest.mark.parametrize("file", ["nodes.csv", "nodes.tsv", "nodes.txt"])
-def test_the_separator_is_found(read, sep, file):
+def test_the_separator_is_found(read: Reader, sep: str, file: str) -> None:
     own = read(NODES.replace(",", sep), EDGES.replace(",", sep), node_file=file)
     assert own.encoder.names == ["f"]
     assert own.data.edge_index.shape[1] == 4
 
 
-def test_separators_that_could_be_another_one(read):
+def test_separators_that_could_be_another_one(read: Reader) -> None:
     nodes = "id;f|y;z\na;1|p;1\nb;1|q;2\nc;1|p;3\nd;1|q;4\n"
     assert problems(read, nodes) == [
         "nodes.csv, line 1: the columns may be separated by semicolon or bar; name the separator with --sep"
     ]
     assert read(nodes, EDGES.replace(",", ";"), sep=";", label="f|y").classes
-    told = problems(read, NODES, sep=";")
-    assert told[1] == (
+    found = problems(read, NODES, sep=";")
+    assert found[1] == (
         "nodes.csv, line 1: one column only if separated by semicolon; it looks separated by comma: "
         "leave out --sep, or give that one"
     )
 
 
-def test_packed_files(read):
+def test_packed_files(read: Reader) -> None:
     packed = gzip.compress(NODES.encode())
     assert read(packed, node_file="nodes.csv.gz").encoder.names == ["f"]
     assert "nodes.csv.gz: cannot be" in problems(read, packed[:-12], node_file="nodes.csv.gz")[0]
     assert "nodes.csv.gz: cannot be read" in problems(read, NODES, node_file="nodes.csv.gz")[0]
 
 
-def test_json_lines(read):
+def test_json_lines(read: Reader) -> None:
     nodes = '{"id": "007", "f": 1, "y": "p"}\n\n{"id": "b", "f": 2.5, "y": "q"}\n'
     nodes += '{"id": "c", "f": 3, "y": "p"}\n{"id": "d", "y": "q"}\n'
     edges = '{"source": "007", "target": "b"}\n{"source": "b", "target": "z"}\n'
@@ -281,7 +291,7 @@ def test_json_lines(read):
     assert read(dated, edges.replace("z", "c").replace("007", "2020-01-01"), **files).ids[0] == "2020-01-01"
 
 
-def test_parquet(read, tmp_path):
+def test_parquet(read: Reader, tmp_path: Path) -> None:
     assert "nodes.parquet: no Parquet file" in problems(read, node_file="nodes.parquet")[0]
     vectors = pd.DataFrame(
         {"id": list("abcd"), "x": [[1.0, 0.5], [2.0, 1.5], [3.0, 0.0], [4.0, 9.0]], "y": list("ppqq")}
