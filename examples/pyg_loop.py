@@ -1,7 +1,7 @@
-"""GPNN's pieces in a PyTorch Geometric loop of your own: python examples/pyg_loop.py [epochs]
+"""GPNN in a PyTorch Geometric training loop: python examples/pyg_loop.py [epochs]
 
-The graph is enhanced by a transform, the model is an ordinary module, the losses are functions. What a user adds here:
-a schedule for α, early stopping on validation accuracy, and a look at how smooth the features have become.
+The graph is enhanced by a transform, the model is an ordinary module, the losses are functions. The loop adds a
+schedule for α, keeps the weights with the best validation accuracy, and measures how smooth the features have become.
 """
 
 import copy
@@ -23,7 +23,7 @@ def main() -> None:
     model = gp.GPNN(data.num_features, 64, data.num_classes, num_steps=8, alpha=0.4)
     groups = [{"params": [model.weight1], "weight_decay": 5e-3}, {"params": [model.weight2], "weight_decay": 5e-4}]
     adam = torch.optim.Adam(groups, lr=0.02)
-    best, kept = 0.0, copy.deepcopy(model.state_dict())
+    best, best_state = 0.0, copy.deepcopy(model.state_dict())
     for epoch in range(epochs):
         model.train()
         model.alpha = 0.6 - 0.2 * epoch / epochs  # trust the graph more and more
@@ -36,16 +36,16 @@ def main() -> None:
         adam.step()
         model.eval()
         with torch.no_grad():
-            guess = model(data.x, data.adj_t).logits.argmax(1)
-        accuracy = float((guess == data.y)[data.val_mask].float().mean())
+            prediction = model(data.x, data.adj_t).logits.argmax(1)
+        accuracy = float((prediction == data.y)[data.val_mask].float().mean())
         if accuracy > best:
-            best, kept = accuracy, copy.deepcopy(model.state_dict())
-    model.load_state_dict(kept)
+            best, best_state = accuracy, copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_state)
     with torch.no_grad():
         out = model.eval()(data.x, data.adj_t)
-    right = (out.logits.argmax(1) == data.y)[data.test_mask].float().mean()
+    accuracy = float((out.logits.argmax(1) == data.y)[data.test_mask].float().mean())
     before, after = (gp.dirichlet_energy(H, data.edge_index) for H in (out.initial, out.smoothed))
-    print(f"validation {best:.1%}, test {float(right):.1%}")
+    print(f"validation {best:.1%}, test {accuracy:.1%}")
     print(f"Dirichlet energy {float(before):.1f} before propagation, {float(after):.1f} after")
 
 

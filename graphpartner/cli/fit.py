@@ -73,7 +73,7 @@ def fit(
         found = Fit(graph.data, list(graph.classes), max(left, seconds / 2), seed, device, progress=tell)
         with _gently(found.clock.stop):
             model = found.run(graph.ids.tolist(), graph.encoder)
-    model.about |= {"columns": graph.columns, "edge_unit": graph.unit}
+    model.about |= {"columns": graph.columns, "edge_unit": graph.edge_unit}
     try:
         save_model(model, out, {"seed": seed, "budget": seconds, "versions": versions()})
     except OSError as error:

@@ -25,7 +25,7 @@ from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
 from graphpartner.system.progress import Progress, silent
 from graphpartner.tables.encoding import FeatureEncoder
-from graphpartner.tables.read_graph import OwnGraph, read_graph
+from graphpartner.tables.read_graph import GraphTable, read_graph
 
 
 class Answers(NamedTuple):
@@ -115,7 +115,7 @@ class FittedModel:
 
 def read_new_nodes(
     model: FittedModel, nodes: Any, edges: Any = None, sep: str | None = None, progress: Progress = silent
-) -> tuple[OwnGraph, Tensor]:
+) -> tuple[GraphTable, Tensor]:
     """The model's graph extended by new nodes, and which of its nodes stand in the rows of their file.
 
     Args:
@@ -127,13 +127,13 @@ def read_new_nodes(
     """
     if model.encoder is None:
         raise InputError("the model was fitted on arrays, not on files: fit it with gpnn fit to give it files")
-    known = OwnGraph(
+    known = GraphTable(
         ids=_as_array(model.ids),
         data=model.data,
         classes=model.classes,
         encoder=FeatureEncoder.restore(*model.encoder),
         columns=model.about.get("columns", {}),
-        unit=model.about.get("edge_unit", 1.0),
+        edge_unit=model.about.get("edge_unit", 1.0),
     )
     extended = read_graph(nodes, edges, like=known, sep=sep, progress=progress)
     return extended, torch.from_numpy(extended.rows)

@@ -1,17 +1,16 @@
-"""From columns to features: fitted on what is given, stored with the model, applied again to new nodes.
+"""From columns to features: fitted on one table, stored with the model, applied again to new nodes.
 
-    numbers   (v − mean) / deviation; a gap is the mean, and a second column says where gaps are
-    0/1       as they are, and so are the counts or weights of a bag of words: many columns, mostly zero
-    category  one column a word (one-hot); an unknown word is all zeros
-    text      TF-IDF, (1 + ln tf) · (ln((1 + n) / (1 + df)) + 1), rows of length 1
-    nothing   where no column is left, the place of a node in the graph (:mod:`graphpartner.tables.structure`)
+    number       (v − mean) / deviation; a gap is the mean, and a second column marks the gaps
+    passthrough  0/1 as they are, and so are the counts or weights of a bag of words: many columns, mostly zero
+    category     one column per word (one-hot); an unknown word is all zeros
+    text         TF-IDF, (1 + ln tf) · (ln((1 + n) / (1 + df)) + 1), rows of length 1
 
-Everything is sparse where that pays, dense otherwise. ``asdict`` and ``arrays`` are plain JSON and plain arrays.
+Where no column is left, features are the position of a node in the graph (:mod:`graphpartner.tables.structure`).
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,16 +22,15 @@ from torch import Tensor
 
 from graphpartner.graph.adjacency import to_torch
 from graphpartner.system.errors import InputError
+from graphpartner.tables.ids import positions
 from graphpartner.tables.parse_cells import LARGEST, Comma, as_numbers, as_text
 from graphpartner.tables.problems import Problems, quoted
+from graphpartner.tables.read_table import Table
 from graphpartner.tables.structure import Structure
-from graphpartner.tables.table import Table
 
 FORMAT = 1
-SPARSE_CELLS = 1_000_000  # smaller tables are dense
-SPARSE_DENSITY = 0.1
 
-Kind = Literal["number", "kept", "category", "text"]
+Kind = Literal["number", "passthrough", "category", "text"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,10 @@ class ColumnCode:
 
     Attributes:
         name: the column.
-        kind: number, kept (as it is), category or text.
-        mean: what a gap is filled with; a number is taken relative to it.
-        scale: the deviation that a number is divided by.
-        gaps: whether a second feature says where cells are missing.
+        kind: number, passthrough, category or text.
+        mean: of the numbers; it fills gaps.
+        scale: the standard deviation of the numbers.
+        gaps: whether a second feature marks missing cells.
         words: the categories, or the vocabulary.
         idf: the weights of the vocabulary, [words].
         comma: what a comma means in numbers: the decimal point, or that digits are grouped.
@@ -61,11 +59,11 @@ class ColumnCode:
 
     @property
     def width(self) -> int:
-        """How many features the column becomes."""
+        """The number of features that the column becomes."""
         return len(self.words) if self.kind in ("category", "text") else 1 + self.gaps
 
     def block(self, table: Table, problems: Problems) -> Any:
-        """The features [n, width], dense or SciPy sparse; cells that are no numbers go to the problems."""
+        """Return the features [n, width], dense or SciPy sparse; report cells that are no numbers."""
         column = table.frame[self.name]
         if self.kind == "category":
             return _one_hot(as_text(column), self.words)
@@ -73,7 +71,7 @@ class ColumnCode:
             return _tf_idf(as_text(column), self)
         numbers = as_numbers(column, certain=True, comma=self.comma)
         if numbers is None:
-            problems.add(f"{table.name}: column {self.name!r} holds other things than numbers; give numbers.")
+            problems.add(f"{table.name}: column {self.name!r} has other things than numbers; give numbers")
             return np.zeros((len(table), self.width), np.float32)
         values, bad, _ = numbers
         report_numbers(table, self.name, bad, problems)
@@ -87,7 +85,7 @@ class ColumnCode:
 
 
 def report_numbers(table: Table, column: str, bad: NDArray[np.bool_], problems: Problems) -> None:
-    """Report the cells of a column of numbers that are none, or that are too large to reckon with."""
+    """Report the cells of a column of numbers that are none, or that are too large to compute with."""
     if not bad.any():
         return
     cells = table.frame[column]
@@ -98,22 +96,20 @@ def report_numbers(table: Table, column: str, bad: NDArray[np.bool_], problems: 
             too_large = math.isfinite(float(cell))
         except ValueError:
             too_large = False
-        why = "is far larger than can be reckoned with" if too_large else "is no finite number, as the others are"
-        return f"{cell!r} in column {column!r} {why}; correct it, or leave the cell empty."
+        why = "is too large to compute with" if too_large else "is no finite number, as the others are"
+        return f"{cell!r} in column {column!r} {why}; correct it, or leave the cell empty"
 
     problems.add_rows(table.locate, np.flatnonzero(bad).tolist(), describe)
 
 
 @dataclass(frozen=True)
 class FeatureEncoder:
-    """How the columns of a node table become features.
-
-    Made by :func:`~graphpartner.tables.choose_encoding.fit_encoder`.
+    """How a node table becomes features, as :func:`~graphpartner.tables.choose_encoding.fit_encoder` decides.
 
     Attributes:
         columns: the code of every column that is used.
         sparse: whether features are a sparse CSR tensor.
-        structure: how features come from the graph alone, where no column has any.
+        structure: how features come from the graph alone, where there are no columns.
     """
 
     columns: tuple[ColumnCode, ...] = ()
@@ -122,7 +118,7 @@ class FeatureEncoder:
 
     @property
     def names(self) -> list[str]:
-        """The columns that a table must have."""
+        """The names of the columns that a table must have."""
         return [code.name for code in self.columns]
 
     @cached_property
@@ -131,17 +127,17 @@ class FeatureEncoder:
         return self.structure.width if self.structure else sum(code.width for code in self.columns)
 
     def check(self, table: Table, problems: Problems) -> bool:
-        """Whether a table has all columns; those that are missing go to the problems."""
+        """Return whether a table has all columns; report those that are missing."""
         missing = [name for name in self.names if name not in set(table.columns)]
         if missing:
             problems.add(
-                f"{table.name} lacks {'columns' if len(missing) > 1 else 'the column'} {quoted(missing)} that the "
-                f"model was fitted on; add them (its columns are {quoted(table.columns)})."
+                f"{table.name}: no {'columns' if len(missing) > 1 else 'column'} {quoted(missing)}, which the model "
+                f"was fitted on; its columns are {quoted(table.columns)}"
             )
         return not missing
 
     def transform(self, table: Table, problems: Problems) -> Tensor:
-        """The features [n, num_features], float32, dense or sparse CSR, of the rows of a table with these columns."""
+        """Return the features [n, num_features], float32, dense or sparse CSR, of the rows of a table."""
         n = len(table)
         if not self.sparse:
             x = np.empty((n, self.num_features), np.float32)
@@ -156,13 +152,8 @@ class FeatureEncoder:
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         return to_torch(sparse.csc_array((data, indices, indptr), shape=(n, self.num_features)).tocsr())
 
-    def with_layout_for(self, n: int, nonzero: int) -> "FeatureEncoder":
-        """The same encoder, sparse if a table of n rows with so many features other than 0 had better be."""
-        cells = n * self.num_features
-        return replace(self, sparse=cells >= SPARSE_CELLS and nonzero <= SPARSE_DENSITY * cells)
-
     def asdict(self) -> dict[str, Any]:
-        """All of it but the arrays, ready for JSON."""
+        """Return all but the arrays, ready for JSON."""
         columns = []
         for code in self.columns:
             known = {field.name: getattr(code, field.name) for field in fields(code) if field.name != "idf"}
@@ -171,36 +162,36 @@ class FeatureEncoder:
         return {"format": FORMAT, "sparse": self.sparse, "columns": columns, "structure": structure}
 
     def arrays(self) -> dict[str, NDArray]:
-        """The arrays by name: ``idf.3`` belongs to the fourth column."""
+        """Return the arrays by name: ``idf.3`` belongs to the fourth column."""
         return {f"idf.{place}": code.idf for place, code in enumerate(self.columns) if code.idf is not None}
 
     @classmethod
     def restore(cls, stored: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> "FeatureEncoder":
-        """The encoder that :meth:`asdict` and :meth:`arrays` describe.
+        """Return the encoder that :meth:`asdict` and :meth:`arrays` describe.
 
         Raises:
             InputError: they describe none.
         """
         try:
             if stored["format"] != FORMAT:
-                raise InputError(f"The encoder has format {stored['format']!r}, but this version reads {FORMAT}.")
+                raise InputError(
+                    f"format = {stored['format']!r}: must be {FORMAT}, the encoder's format in this version"
+                )
             columns = []
             for place, known in enumerate(stored["columns"]):
                 idf = np.asarray(arrays[f"idf.{place}"], np.float64) if known["kind"] == "text" else None
                 code = ColumnCode(**{**known, "words": tuple(known["words"])}, idf=idf)
                 if idf is not None and idf.shape != (len(code.words),):
-                    raise InputError(
-                        f"The encoder has {idf.size} weights for {len(code.words)} words of {code.name!r}."
-                    )
+                    raise InputError(f"idf.{place} = {idf.size} weights: must be {len(code.words)}, one per word")
                 columns.append(code)
             structure = Structure(**stored["structure"]) if stored["structure"] else None
             return cls(tuple(columns), bool(stored["sparse"]), structure)
         except (KeyError, TypeError) as error:
-            raise InputError(f"The stored encoder is damaged ({error!r}); fit the model again.") from error
+            raise InputError(f"the stored encoder is damaged ({error!r}); fit the model again") from error
 
 
 def _by_column(block: Any) -> tuple[NDArray, NDArray, NDArray]:
-    """What a block stores, column after column: values, their rows, and how many each column has."""
+    """Return the entries of a block, column by column: values, their rows, and their number per column."""
     if sparse.issparse(block):
         block = block.tocsc()
         return block.data, block.indices, np.diff(block.indptr)
@@ -210,8 +201,6 @@ def _by_column(block: Any) -> tuple[NDArray, NDArray, NDArray]:
 
 def _one_hot(text: Any, words: Sequence[str]) -> sparse.csr_array:
     import pyarrow as pa
-
-    from graphpartner.tables.ids import positions
 
     place = positions(text, pa.array(words, pa.large_string()))
     (row,) = np.nonzero(place >= 0)

@@ -1,6 +1,8 @@
 import gzip
 import json
 import time
+from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,7 +16,7 @@ from torch_geometric.data import Data
 
 from graphpartner.graph.checks import check_graph
 from graphpartner.system.errors import InputError
-from graphpartner.tables.read_graph import read_graph
+from graphpartner.tables.read_graph import GraphTable, read_graph
 
 NODES = pd.DataFrame(
     {
@@ -30,8 +32,8 @@ EDGES = pd.DataFrame(
 )
 
 
-def same(one, other):
-    """The same graph and the same decisions."""
+def same(one: GraphTable, other: GraphTable) -> None:
+    """Check that two graphs and the decisions about their columns are the same."""
     assert [str(id) for id in one.ids] == [str(id) for id in other.ids]
     assert one.classes == other.classes
     assert set(one.data.fields()) == set(other.data.fields())
@@ -49,8 +51,8 @@ def same(one, other):
     assert codes[0] == codes[1]
 
 
-def write(frame, path):
-    """The table as a file of the kind its name says."""
+def write(frame: Any, path: Path) -> Path:
+    """Write a table as a file of the kind that its name has."""
     ending = path.name.removesuffix(".gz").rpartition(".")[2]
     if ending == "parquet":
         frame.to_parquet(path)
@@ -63,7 +65,7 @@ def write(frame, path):
     return path
 
 
-def as_networkx(nodes, edges, directed=False):
+def as_networkx(nodes: Any, edges: Any, directed: bool = False) -> Any:
     graph = nx.DiGraph() if directed else nx.Graph()
     for row in nodes.to_dict("records"):
         graph.add_node(row.pop("id"), **{k: v for k, v in row.items() if v is not None and v == v})
@@ -72,15 +74,15 @@ def as_networkx(nodes, edges, directed=False):
     return graph
 
 
-def test_every_number_of_a_small_graph(tmp_path):
+def test_every_number_of_a_small_graph(tmp_path: Path) -> None:
     own = read_graph(write(NODES, tmp_path / "nodes.csv"), write(EDGES, tmp_path / "edges.csv"), label="kind")
     assert own.ids.tolist() == ["007", "7", "b", "c", "d", "e"]
     assert own.classes == ["x", "y"]
     assert own.data.y.tolist() == [0, 1, 0, 1, -1, 0]
     assert own.data.edge_index.tolist() == [[1, 2, 0, 2, 0, 1, 3, 2], [0, 0, 1, 1, 2, 2, 2, 3]]
     assert own.data.edge_weight.tolist() == [1, 1, 1, 2, 1, 2, 0.5, 0.5]
-    deviation = np.std([1, 2, 4, 5, 8])
-    expected = [
+    deviation = float(np.std([1, 2, 4, 5, 8]))
+    expected: list[list[float]] = [
         [-3 / deviation, 0, 1, 0, 1],
         [-2 / deviation, 0, 0, 1, 0],
         [0, 1, 1, 0, 1],
@@ -98,7 +100,7 @@ def test_every_number_of_a_small_graph(tmp_path):
         "weight": "weight",
     }
     assert own.rows.tolist() == [0, 1, 2, 3, 4, 5]
-    said = "\n".join(own.notes)
+    text = "\n".join(own.notes)
     for part in (
         "edges go from 'source' to 'target'",
         "the id of a node is in 'id'",
@@ -109,12 +111,12 @@ def test_every_number_of_a_small_graph(tmp_path):
         "1 node without a label",
         "2 nodes of 6 without an edge",
     ):
-        assert part in said, said
+        assert part in text, text
     check_graph(own.data)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "parquet", "jsonl", "ndjson", "csv.gz", "jsonl.gz"])
-def test_every_kind_of_file_gives_the_same_graph(tmp_path, ending):
+def test_every_kind_of_file_gives_the_same_graph(tmp_path: Path, ending: str) -> None:
     here = read_graph(NODES, EDGES, label="kind")
     files = write(NODES, tmp_path / f"n.{ending}"), write(EDGES, tmp_path / f"e.{ending}")
     same(here, read_graph(*files, label="kind"))
@@ -122,7 +124,7 @@ def test_every_kind_of_file_gives_the_same_graph(tmp_path, ending):
     same(here, read_graph(NODES, files[1], label="kind"))
 
 
-def test_every_object_gives_the_same_graph():
+def test_every_object_gives_the_same_graph() -> None:
     simple = EDGES.drop(index=0)  # three edges, each once
     here = read_graph(NODES, simple, label="kind")
     same(here, read_graph(as_networkx(NODES, simple), label="kind"))
@@ -137,7 +139,7 @@ def test_every_object_gives_the_same_graph():
     same(here, read_graph(NODES, sparse.csr_matrix(matrix + matrix.T), label="kind"))
 
 
-def test_a_pyg_graph_and_its_csv(tmp_path):
+def test_a_pyg_graph_and_its_csv(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     x = generator.integers(-8, 8, (12, 4)).astype(np.float32) / 4
     y = torch.tensor([0, 1, 2, 1] * 3)
@@ -166,7 +168,7 @@ numbers = st.one_of(st.none(), st.integers(-1000, 1000).map(float), st.floats(-1
 
 
 @st.composite
-def tables(draw):
+def tables(draw: st.DrawFn) -> tuple[Any, Any]:
     n = draw(st.integers(4, 12))
     ids = draw(st.lists(words, min_size=n, max_size=n, unique=True))
     cells = st.lists(numbers, min_size=n, max_size=n)
@@ -181,7 +183,7 @@ def tables(draw):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables(), st.sampled_from(["csv", "tsv", "parquet", "jsonl"]), st.sampled_from(["csv", "parquet", "jsonl"]))
-def test_any_table_comes_back_from_any_file(tmp_path, both, one, other):
+def test_any_table_comes_back_from_any_file(tmp_path: Path, both: tuple[Any, Any], one: str, other: str) -> None:
     nodes, edges = both
     here = read_graph(nodes, edges, label="y")
     same(here, read_graph(write(nodes, tmp_path / f"n.{one}"), write(edges, tmp_path / f"e.{other}"), label="y"))
@@ -193,7 +195,7 @@ def test_any_table_comes_back_from_any_file(tmp_path, both, one, other):
     assert torch.equal(through.data.y, here.data.y)
 
 
-def test_ids_of_every_type(tmp_path):
+def test_ids_of_every_type(tmp_path: Path) -> None:
     edges = pd.DataFrame({"src": [1_000_000_007, 5], "dst": [5, 12]})
     nodes = pd.DataFrame({"node_id": [12, 1_000_000_007, 5], "a": [1.0, 2.0, 4.0]})
     own = read_graph(nodes, edges)
@@ -210,21 +212,21 @@ def test_ids_of_every_type(tmp_path):
     assert any("(12.0)" in note for note in pointed.notes)
 
 
-def test_the_id_column_is_found_by_what_edges_refer_to(tmp_path):
+def test_the_id_column_is_found_by_what_edges_refer_to(tmp_path: Path) -> None:
     edges = pd.DataFrame({"a": ["p1", "p2"], "b": ["p2", "p3"], "since": [1, 2]})
     nodes = pd.DataFrame({"year": [1, 2, 2], "paper": ["p1", "p2", "p3"], "topic": ["x", "x", "y"]})
     own = read_graph(nodes, edges)
     assert own.columns["id"] == "paper"
     assert own.columns["source"] == "a"
     nodes["copy"] = nodes["paper"]
-    with pytest.raises(InputError, match=r"the ids may be 'paper', 'copy'; say which column has the ids with --id"):
+    with pytest.raises(InputError, match=r"the ids may be 'paper', 'copy'; name the column of the ids with --id"):
         read_graph(nodes, edges)
     with pytest.raises(InputError, match=r"refer to none of its columns.*--id.*'year', 'topic'"):
         read_graph(nodes[["year", "topic"]], edges)
     assert read_graph(nodes, edges, id="copy").columns["id"] == "copy"
 
 
-def test_classes_in_order_and_minus_one():
+def test_classes_in_order_and_minus_one() -> None:
     nodes = pd.DataFrame({"id": range(6), "a": range(6), "y": ["10", "9", "10", "9", "", "NA"]})
     own = read_graph(nodes, label="y")
     assert own.classes == ["9", "10"]
@@ -238,7 +240,7 @@ def test_classes_in_order_and_minus_one():
     assert read_graph(nodes, label="y").classes == ["1", "2"]
 
 
-def test_a_split_column():
+def test_a_split_column() -> None:
     nodes = NODES.assign(part=["train", "train", "VALIDATION", "Valid", "test", None])
     own = read_graph(nodes, EDGES, label="kind", split="part")
     assert own.data.train_mask.tolist() == [True] * 2 + [False] * 4
@@ -249,13 +251,13 @@ def test_a_split_column():
     assert own.columns["split"] == "Split"
 
 
-def test_nodes_marked_for_testing_are_not_for_training():
+def test_nodes_marked_for_testing_are_not_for_training() -> None:
     nodes = NODES.assign(part=["test", None, None, "val", None, None])
     own = read_graph(nodes, EDGES, label="kind", split="part")
     assert own.data.train_mask.tolist() == [False, True, True, False, True, True]
     assert own.data.val_mask.nonzero().tolist() == [[3]]
     assert own.data.test_mask.nonzero().tolist() == [[0]]
-    assert any("'part' says train of no node" in note for note in own.notes)
+    assert any("no cell in 'part' is train" in note for note in own.notes)
     own = read_graph(NODES.assign(part=None), EDGES, label="kind", split="part")
     assert own.data.get("train_mask") is None
 
@@ -264,25 +266,25 @@ def test_nodes_marked_for_testing_are_not_for_training():
     ("part", "classes"),
     [(["train", None, "train", None, "train", "val"], "1"), ([None, "val", None, "val", "train", "test"], "no")],
 )
-def test_nodes_for_training_have_labels_of_two_classes(part, classes):
+def test_nodes_for_training_have_labels_of_two_classes(part: list[str | None], classes: str) -> None:
     with pytest.raises(InputError, match=f"split column 'part' have labels of {classes} class; mark labelled"):
         read_graph(NODES.assign(part=part), EDGES, label="kind", split="part")
 
 
-def test_edges_are_merged_and_loops_dropped():
+def test_edges_are_merged_and_loops_dropped() -> None:
     nodes = pd.DataFrame({"id": list("abc"), "f": [1.0, 2.0, 3.0]})
     edges = pd.DataFrame({"u": list("aabac"), "v": list("bbaac"), "weight": [1.0, 2.0, 5.0, 9.0, 1.0]})
     own = read_graph(nodes, edges)
     assert own.data.edge_index.tolist() == [[1, 0], [0, 1]]
     assert own.data.edge_weight.tolist() == [5.0, 5.0]  # 1 + 2 one way, 5 the other
-    said = "\n".join(own.notes)
-    assert "2 edges from a node to itself dropped" in said
-    assert "2 rows merged" in said
+    text = "\n".join(own.notes)
+    assert "2 edges from a node to itself dropped" in text
+    assert "2 rows merged" in text
     assert "edge_weight" not in read_graph(nodes, edges.assign(weight=3.0)).data
     assert "1 edge of weight 0 dropped" in "\n".join(read_graph(nodes, edges.assign(weight=[0, 1, 2, 3, 4])).notes)
 
 
-def test_a_graph_grows():
+def test_a_graph_grows() -> None:
     own = read_graph(NODES, EDGES, label="kind")
     new = pd.DataFrame(
         {
@@ -301,8 +303,9 @@ def test_a_graph_grows():
     assert more.data.y.tolist() == [*own.data.y.tolist(), 1, -1]
     kept = [0, 1, 2, 4, 5]
     assert torch.equal(more.data.x[kept], own.data.x[kept])
-    deviation = np.std([1, 2, 4, 5, 8])
-    np.testing.assert_allclose(more.data.x[[6, 3, 7]], [[0, 0, 1, 0, 0], [4 / deviation, 0, 1, 0, 1], [0, 1, 0, 1, 0]])
+    deviation = float(np.std([1, 2, 4, 5, 8]))
+    expected: list[list[float]] = [[0, 0, 1, 0, 0], [4 / deviation, 0, 1, 0, 1], [0, 1, 0, 1, 0]]
+    np.testing.assert_allclose(more.data.x[[6, 3, 7]], expected)
     pairs = set(map(tuple, more.data.edge_index.T.tolist()))
     assert pairs == set(map(tuple, own.data.edge_index.T.tolist())) | {(6, 0), (0, 6), (6, 3), (3, 6)}
     weights = dict(zip(map(tuple, more.data.edge_index.T.tolist()), more.data.edge_weight.tolist(), strict=True))
@@ -313,7 +316,7 @@ def test_a_graph_grows():
 
 
 @pytest.mark.parametrize("flip", [False, True])
-def test_edges_read_again_change_nothing(flip):
+def test_edges_read_again_change_nothing(flip: bool) -> None:
     own = read_graph(NODES, EDGES)
     again = EDGES.rename(columns={"source": "target", "target": "source"}) if flip else EDGES
     more = read_graph(NODES, again, like=own)
@@ -327,9 +330,9 @@ def test_edges_read_again_change_nothing(flip):
     assert changed == known | {(0, 1): 4.0, (1, 0): 4.0}
 
 
-def test_the_weight_that_all_edges_had_stays_the_unit():
+def test_the_weight_that_all_edges_had_stays_the_unit() -> None:
     own = read_graph(NODES, EDGES.assign(weight=5.0), label="kind")
-    assert own.unit == 5.0
+    assert own.edge_unit == 5.0
     new = pd.DataFrame({"id": ["new", "other"], "size": 1.0, "flag": True, "colour": "red"})
     edges = pd.DataFrame({"source": ["new", "other"], "target": ["7", "7"], "weight": [5.0, 5.0]})
     more = read_graph(new, edges, like=own)
@@ -339,30 +342,30 @@ def test_the_weight_that_all_edges_had_stays_the_unit():
     assert (weights[6, 1], weights[7, 1], weights[0, 1]) == (1.0, 2.0, 1.0)
 
 
-def test_new_nodes_need_ids_and_no_edges():
+def test_new_nodes_need_ids_and_no_edges() -> None:
     nodes = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
     own = read_graph(nodes)
     assert own.ids.tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match=r"no id column, so new nodes cannot be told from those of the model; .* --id"):
+    with pytest.raises(InputError, match=r"no id column, which new nodes and those of the model need; .* --id"):
         read_graph(nodes, like=own)
     more = read_graph(nodes.assign(id=["p", "q", "r"]), like=own)
     assert more.ids.tolist() == [0, 1, 2, "p", "q", "r"]
     assert torch.equal(more.data.x, own.data.x.repeat(2, 1))
 
 
-def test_objects_that_do_not_fit():
-    with pytest.raises(InputError, match=r"edges is a matrix of 5 × 5, but must be 6 × 6, one row a node"):
+def test_objects_that_do_not_fit() -> None:
+    with pytest.raises(InputError, match=r"edges = a 5 × 5 matrix: must be 6 × 6, one row per node"):
         read_graph(NODES, sparse.eye_array(5))
-    with pytest.raises(InputError, match=r"edges is -1.0 at \(0, 1\), but must be finite and not negative"):
+    with pytest.raises(InputError, match=r"edges\[0, 1\] = -1.0: must be finite and not negative"):
         read_graph(NODES, sparse.csr_array(([-1.0], ([0], [1])), shape=(6, 6)))
-    with pytest.raises(InputError, match="edges must be None where nodes is a PyTorch Geometric Data"):
+    with pytest.raises(InputError, match="edges = a DataFrame: must be None where nodes is a PyTorch Geometric Data"):
         read_graph(Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0, dtype=torch.int64)), EDGES)
     lonely = nx.Graph()
     lonely.add_nodes_from([("a", {"f": 1.0}), ("b", {"f": 2.0})])
     assert read_graph(lonely).data.edge_index.shape == (2, 0)
 
 
-def test_structure_where_there_are_no_features():
+def test_structure_where_there_are_no_features() -> None:
     nodes = pd.DataFrame({"id": range(40), "y": [0, 1] * 20, "always": 1})
     ring = pd.DataFrame({"u": np.arange(40), "v": (np.arange(40) + 2) % 40})  # two rings, even and odd
     own = read_graph(nodes, ring, label="y")
@@ -375,7 +378,7 @@ def test_structure_where_there_are_no_features():
     assert not more.data.x[41, 2:].any()
 
 
-def test_speed_and_a_large_table(tmp_path):
+def test_speed_and_a_large_table(tmp_path: Path) -> None:
     n = 100_000
     generator = np.random.default_rng(0)
     nodes = pd.DataFrame({"id": np.arange(n) * 7, "y": generator.choice(["a", "b", ""], n)})

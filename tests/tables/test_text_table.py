@@ -1,6 +1,8 @@
-"""Tables of hundreds of numbers a row mean the same as if every cell had been read as text."""
+"""Tables with hundreds of numbers per row mean the same as if every cell had been read as text."""
 
 import gzip
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,14 +10,14 @@ import pytest
 import torch
 
 from graphpartner.system.errors import InputError
-from graphpartner.tables import text as text_tables
+from graphpartner.tables import text_table
 from graphpartner.tables.problems import Problems
 from graphpartner.tables.read_graph import read_graph
-from graphpartner.tables.table import read_table
-from graphpartner.tables.wide import WIDE, number_columns
+from graphpartner.tables.read_table import Table, read_table
+from graphpartner.tables.text_table import WIDE, number_columns
 
 
-def table(n=60, width=150, share=0.05, seed=0):
+def table(n: int = 60, width: int = 150, share: float = 0.05, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     x = rng.integers(1, 4, (n, width)) * (rng.random((n, width)) < share)
     frame = pd.DataFrame(x, columns=[f"w{i}" for i in range(width)]).astype(str)
@@ -27,18 +29,24 @@ def table(n=60, width=150, share=0.05, seed=0):
     return frame
 
 
-def dense(x):
+def read(file: Path) -> Table:
+    found = read_table(str(file), "node", Problems())
+    assert found is not None
+    return found
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
     return x.to_dense() if x.layout != torch.strided else x
 
 
 @pytest.mark.parametrize("share", [0.05, 0.9])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-def test_as_if_every_cell_were_text(tmp_path, monkeypatch, share, ending):
+def test_as_if_every_cell_were_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, ending: str) -> None:
     file = tmp_path / f"nodes.{ending}"
     content = table(share=share).to_csv(index=False).encode()
     file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
     found = read_graph(file, label="class")
-    monkeypatch.setattr(text_tables, "WIDE", 10**9)
+    monkeypatch.setattr(text_table, "WIDE", 10**9)
     plain = read_graph(file, label="class")
     assert list(found.ids[:2]) == ["000", "001"]
     assert found.classes == plain.classes == ["01", "2"]
@@ -48,25 +56,25 @@ def test_as_if_every_cell_were_text(tmp_path, monkeypatch, share, ending):
     assert torch.equal(found.data.y, plain.data.y)
 
 
-def test_zeros_take_no_room(tmp_path):
+def test_zeros_take_no_room(tmp_path: Path) -> None:
     file = tmp_path / "nodes.csv"
     table().to_csv(file, index=False)
-    read = read_table(str(file), "node", Problems())
-    assert isinstance(read.frame["w0"].dtype, pd.SparseDtype)
-    assert read.frame["id"].iloc[0] == "000"
-    assert list(read.frame.columns) == list(table().columns)
+    found = read(file)
+    assert isinstance(found.frame["w0"].dtype, pd.SparseDtype)
+    assert found.frame["id"].iloc[0] == "000"
+    assert list(found.frame.columns) == list(table().columns)
 
 
-def test_a_gap_among_zeros_is_a_gap(tmp_path):
+def test_a_gap_among_zeros_is_a_gap(tmp_path: Path) -> None:
     frame = table()
     frame.loc[[7, 11], "w4"] = ["", "NA"]
     file = tmp_path / "nodes.csv"
     frame.to_csv(file, index=False)
-    read = read_table(str(file), "node", Problems())
-    assert np.flatnonzero(read.frame["w4"].isna()).tolist() == [7, 11]
+    found = read(file)
+    assert np.flatnonzero(found.frame["w4"].isna()).tolist() == [7, 11]
 
 
-def test_a_cell_that_is_no_number_is_named(tmp_path):
+def test_a_cell_that_is_no_number_is_named(tmp_path: Path) -> None:
     frame = table(n=400)
     frame.loc[390, "w4"] = "four"
     file = tmp_path / "nodes.csv"
@@ -75,7 +83,7 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
         read_graph(file, label="class")
 
 
-def test_new_rows_of_a_model_that_took_a_column_for_words(tmp_path):
+def test_new_rows_of_a_model_that_took_a_column_for_words(tmp_path: Path) -> None:
     frame = table()
     frame["w4"] = np.where(np.arange(60) % 3, "7", "many")
     known, new = tmp_path / "nodes.csv", tmp_path / "new.csv"
@@ -89,26 +97,26 @@ def test_new_rows_of_a_model_that_took_a_column_for_words(tmp_path):
     assert dense(x)[:, start + words.index("7")].tolist() == [float(i % 6 > 0) for i in range(60)]
 
 
-def test_lines_longer_than_a_first_look(tmp_path):
+def test_lines_longer_than_a_first_look(tmp_path: Path) -> None:
     frame = table(n=12, width=3000)
     frame.columns = [name if name in ("id", "class") else f"{name} {'long' * 30}" for name in frame.columns]
     file = tmp_path / "nodes.csv"
     frame.to_csv(file, index=False)
-    assert len(file.read_bytes().split(b"\n", 1)[0]) > text_tables.HEAD_BYTES
-    read = read_table(str(file), "node", Problems())
-    assert list(read.frame.columns) == list(frame.columns)
-    assert len(read) == 12
+    assert len(file.read_bytes().split(b"\n", 1)[0]) > text_table.HEAD_BYTES
+    found = read(file)
+    assert list(found.frame.columns) == list(frame.columns)
+    assert len(found) == 12
 
 
-def test_a_very_long_text_beside_the_numbers(tmp_path):
+def test_a_very_long_text_beside_the_numbers(tmp_path: Path) -> None:
     frame = table()
     frame["word"] = "long " * 30_000
     file = tmp_path / "nodes.csv"
     frame.to_csv(file, index=False)
-    assert len(read_table(str(file), "node", Problems())) == 60
+    assert len(read(file)) == 60
 
 
-def test_what_counts_as_numbers():
+def test_what_counts_as_numbers() -> None:
     rows = [["0", "1.5", "007", str(i), "x", "", "-2e3"] * 30 for i in range(4)]
     found = number_columns(rows)
     assert [place % 7 for place in found[:4]] == [0, 1, 5, 6]  # 0 to 3 may be ids, 007 is a name
@@ -119,12 +127,12 @@ def test_what_counts_as_numbers():
 
 
 @pytest.mark.parametrize("width", [3, 150])
-def test_reading_says_how_far_it_is(tmp_path, width):
+def test_progress_is_reported(tmp_path: Path, width: int) -> None:
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     table(width=width, n=200).to_csv(nodes, index=False)
     pd.DataFrame({"source": ["000", "001"], "target": ["001", "002"]}).to_csv(edges, index=False)
-    told = []
-    read_graph(nodes, edges, label="class", progress=lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    read_graph(nodes, edges, label="class", progress=lambda done, total: calls.append((done, total)))
     total = nodes.stat().st_size + edges.stat().st_size
-    assert 0.9 * total < told[-1][0] <= told[-1][1] == total
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert 0.9 * total < calls[-1][0] <= calls[-1][1] == total
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
