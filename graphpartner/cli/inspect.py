@@ -16,7 +16,7 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Look at a graph before training: statistics, the cost of its enhancement, advice from training labels."""
-    from graphpartner.enhance.inspection import inspect_graph
+    from graphpartner.enhance.quality import inspect_graph
     from graphpartner.graph.datasets import load_graph
     from graphpartner.graph.splits import with_split
     from graphpartner.report.terminal import bullets, facts, show

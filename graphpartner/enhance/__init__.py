@@ -1,1 +1,1 @@
-"""Who should talk to whom? The k-hop cosine join, the enhanced propagation matrix, edge quality."""
+"""Graph enhancement: the k-hop cosine join, the enhanced propagation matrix, and the quality of its edges."""

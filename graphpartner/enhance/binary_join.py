@@ -1,14 +1,13 @@
-"""Binary rows of many features: one 64-byte line a node rules most pairs out before the rows themselves are read.
+"""The join of binary rows: features packed to bits, AND + popcount, decided in whole numbers.
 
-A line holds the row folded to 448 bits (feature f sets bit f mod 448), its collisions e = ‖x‖² − number of bits set,
-and the rank of its size. Every shared feature sets a shared bit, and a bit stands for more than one shared feature only
-where both rows have collisions, so
+If rows are long, one signature of 64 bytes per node rules most pairs out before the rows themselves are read. It holds
+the row folded to 448 bits (feature f sets bit f mod 448), its collisions e = ‖x‖² − number of bits set, and the rank of
+its size. Every shared feature sets a shared bit, and a bit stands for several shared features only where both rows have
+collisions, so
 
     |x_i ∩ x_j| ≤ popcount(fold_i AND fold_j) + min(e_i, e_j):
 
-an upper bound in whole numbers, and one cache line instead of a row of d/8 bytes.
-
-The join of binary rows: features packed to bits, AND + popcount, decided in whole numbers.
+an upper bound in whole numbers, from one cache line instead of a row of d/8 bytes.
 """
 
 from collections.abc import Callable
@@ -20,22 +19,51 @@ from graphpartner.enhance.blocks import Block
 from graphpartner.enhance.blocks_numba import append_row, room_for
 from graphpartner.enhance.features import Features
 from graphpartner.enhance.reach import Reach, candidates, popcount
-from graphpartner.enhance.rule import least_common
+from graphpartner.enhance.rule import Rule, least_common
 from graphpartner.system.parallel import even_ranges, map_ranges
 
-FOLD = 7  # words of folded bits; the eighth word of the line holds rank and collisions
+FOLD = 7  # words of folded bits; the eighth word of the signature holds rank and collisions
 LINE = 8
+NEVER = np.int32(2**31 - 1)  # more common features than any two rows have
 U = np.uint64  # an unsigned index spares numba the test for a negative one, a third of the time of these loops
 
 
-def worthwhile(features: Features) -> bool:
-    """Rows longer than a line, and sparse enough that folding keeps them apart."""
+def binary_join(rule: Rule, reach: Reach, symmetric: bool) -> Callable[[int, int], Block]:
+    """Return a function (start, stop) that joins these rows; if ``symmetric``, only with j > i."""
+    features = rule.features
+    X = features.matrix
+    n = features.num_nodes
+    words = max(1, -(-features.num_features // 64))
+    packed = np.zeros(n * words, dtype=np.uint64)
+    for _ in map_ranges(lambda start, stop: _pack(X.indptr, X.indices, start, stop, words, packed), even_ranges(n)):
+        pass
+    sizes, rank = np.unique(np.diff(X.indptr), return_inverse=True)
+    least = least_common(sizes, rule.threshold)
+    # no two rows have more in common than the smaller one has
+    least[least > np.minimum.outer(sizes, sizes)] = NEVER
+    least[sizes == 0] = NEVER
+    least[:, sizes == 0] = NEVER
+    size = np.diff(X.indptr).astype(np.float64)
+    rank = rank.astype(np.uint32)
+    lines = _signatures(features, rank) if _signatures_pay(features) else np.empty(0, dtype=np.uint64)
+
+    def join(start: int, stop: int) -> Block:
+        near = (reach.indptr, reach.indices, reach.bits, reach.k)
+        rows = (packed, U(words), rank, least, size, lines)
+        counts, columns, values = _join(start, stop, symmetric, *near, *rows)
+        return Block(start, counts, columns, values)
+
+    return join
+
+
+def _signatures_pay(features: Features) -> bool:
+    """Return whether rows are longer than a signature, and sparse enough that folding keeps them apart."""
     mean = features.matrix.nnz / max(1, features.num_nodes)
     return features.num_features > 2 * 64 * LINE and mean < 64 * FOLD / 4
 
 
-def fold(features: Features, rank: np.ndarray) -> np.ndarray:
-    """The lines of all nodes, one after the other."""
+def _signatures(features: Features, rank: np.ndarray) -> np.ndarray:
+    """Return the signatures of all nodes, one after the other."""
     X = features.matrix
     lines = np.zeros(LINE * features.num_nodes, dtype=np.uint64)
     for _ in map_ranges(lambda a, b: _fold(X.indptr, X.indices, rank, a, b, lines), even_ranges(features.num_nodes)):
@@ -56,8 +84,8 @@ def _fold(indptr, indices, rank, start, stop, lines):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def rule_out(row, near, found, lines, need):  # type: ignore[no-untyped-def]
-    """Keep of the first ``near`` nodes in ``found`` those that may share enough with ``row``; return how many."""
+def _rule_out(row, near, found, lines, need):  # type: ignore[no-untyped-def]
+    """Keep those of the first ``near`` nodes in ``found`` that may share enough with ``row``; return their number."""
     own = U(row) * U(LINE)
     a, b, c, d = lines[own], lines[own + U(1)], lines[own + U(2)], lines[own + U(3)]
     e, f, g = lines[own + U(4)], lines[own + U(5)], lines[own + U(6)]
@@ -74,36 +102,6 @@ def rule_out(row, near, found, lines, need):  # type: ignore[no-untyped-def]
         found[kept] = j
         kept += U(np.int64(most) >= need[last >> U(32)])
     return np.int64(kept)
-
-
-NEVER = np.int32(2**31 - 1)
-
-
-def prepare(features: Features, threshold: float, reach: Reach, symmetric: bool) -> Callable[[int, int], Block]:
-    """The join of rows start…stop as a function; only j > i where the pattern is symmetric."""
-    X = features.matrix
-    n = features.num_nodes
-    words = max(1, -(-features.num_features // 64))
-    packed = np.zeros(n * words, dtype=np.uint64)
-    for _ in map_ranges(lambda start, stop: _pack(X.indptr, X.indices, start, stop, words, packed), even_ranges(n)):
-        pass
-    sizes, rank = np.unique(np.diff(X.indptr), return_inverse=True)
-    least = least_common(sizes, threshold)
-    # no two rows have more in common than the smaller of them holds
-    least[least > np.minimum.outer(sizes, sizes)] = NEVER
-    least[sizes == 0] = NEVER
-    least[:, sizes == 0] = NEVER
-    size = np.diff(X.indptr).astype(np.float64)
-    rank = rank.astype(np.uint32)
-    lines = fold(features, rank) if worthwhile(features) else np.empty(0, dtype=np.uint64)
-
-    def join(start: int, stop: int) -> Block:
-        near = (reach.indptr, reach.indices, reach.bits, reach.k)
-        rows = (packed, U(words), rank, least, size, lines)
-        counts, columns, values = _join(start, stop, symmetric, *near, *rows)
-        return Block(start, counts, columns, values)
-
-    return join
 
 
 @njit(cache=True, nogil=True)
@@ -130,7 +128,7 @@ def _join(start, stop, symmetric, indptr, indices, bits, k, packed, words, rank,
         near = candidates(row, after, indptr, indices, bits, k, marks, union, found)
         need = least[rank[row]]
         if lines.size:
-            near = rule_out(row, near, found, lines, need)
+            near = _rule_out(row, near, found, lines, need)
         own = U(row) * words
         kept = U(0)
         for position in range(near):
@@ -139,7 +137,7 @@ def _join(start, stop, symmetric, indptr, indices, bits, k, packed, words, rank,
             shared = U(0)
             for word in range(words):
                 shared += popcount(packed[own + U(word)] & packed[other + U(word)])
-            # written always and kept by counting: a branch here would be guessed wrong every third time
+            # always written, and kept by counting: a branch here would be guessed wrong every third time
             found[kept] = j
             common[kept] = shared
             kept += U(np.int64(shared) >= need[rank[j]])

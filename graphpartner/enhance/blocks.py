@@ -1,9 +1,7 @@
-"""What a kernel returns, and how its blocks become one CSR matrix.
+"""Blocks of consecutive rows, as the kernels of the join return them, and their assembly to one CSR matrix.
 
-A block holds consecutive rows. Kernels that exploit symmetry return only the pairs j > i; :func:`mirrored` adds the
-self pairs and the other half by counting, so that nothing has to be sorted.
-
-A budget for graphs whose attribute graph would not fit: the largest cosines of every row, and no more.
+Kernels that exploit symmetry return only the pairs j > i; :func:`mirrored` adds the self pairs and the other half by
+counting, so that nothing has to be sorted.
 """
 
 from collections.abc import Iterable
@@ -18,7 +16,7 @@ CSR = tuple[np.ndarray, np.ndarray, np.ndarray]  # row starts, columns, values
 
 @dataclass(frozen=True)
 class Block:
-    """Rows ``start``, ``start`` + 1, …: how many entries each has, their columns in order, their cosines."""
+    """Rows ``start``, ``start`` + 1, …: entries per row, sorted columns, cosines."""
 
     start: int
     counts: np.ndarray
@@ -27,17 +25,17 @@ class Block:
 
     @property
     def rows(self) -> np.ndarray:
-        """The row of every entry."""
+        """Row of every entry."""
         return np.repeat(np.arange(self.start, self.start + self.counts.size), self.counts)
 
     def only(self, keep: np.ndarray) -> "Block":
-        """The block without the entries where ``keep`` is false."""
+        """Return the block without the entries where ``keep`` is false."""
         counts = np.bincount(self.rows[keep] - self.start, minlength=self.counts.size)
         return Block(self.start, counts, self.columns[keep], self.values[keep])
 
 
 def join_blocks(blocks: Iterable[Block], num_nodes: int) -> CSR:
-    """Blocks of full rows, one after the other."""
+    """Concatenate blocks of full rows."""
     parts = list(blocks)
     starts = _row_starts(np.concatenate([part.counts for part in parts]) if parts else np.zeros(0, dtype=np.int64))
     columns = np.empty(starts[-1], dtype=np.int64)
@@ -52,7 +50,7 @@ def join_blocks(blocks: Iterable[Block], num_nodes: int) -> CSR:
 
 
 def mirrored(blocks: Iterable[Block], num_nodes: int) -> CSR:
-    """Blocks of the pairs j > i, in row order, to full rows with self pairs of weight 1."""
+    """Turn blocks of the pairs j > i, in row order, into full rows with self pairs of weight 1."""
     from graphpartner.enhance.blocks_numba import count_columns, mirror
 
     parts = list(blocks)
@@ -74,9 +72,9 @@ def _row_starts(counts: np.ndarray) -> np.ndarray:
 
 
 def largest_of_each_row(rows: Tensor, columns: Tensor, values: Tensor, top: int) -> Tensor:
-    """Which entries to keep: the self pair and the ``top`` largest others of each row.
+    """Return a mask of the self pair and the ``top`` largest other entries of each row.
 
-    Entries come sorted by row and column; of equal values the smaller column wins.
+    Entries are sorted by row and column; among equal values the smaller column is kept.
     """
     ranked = torch.where(rows == columns, torch.inf, values)  # the self pair comes first and is not counted
     order = torch.argsort(ranked, descending=True, stable=True)

@@ -1,6 +1,7 @@
-"""From the pairs j > i to both halves, by counting: each thread fills the rows of its own tile.
+"""Loops over blocks: collecting rows of unknown length, and mirroring the pairs j > i by counting.
 
-How a kernel collects rows of unknown length: arrays that double, columns in order, the self pair in its place.
+A kernel collects rows in arrays that double when full, with sorted columns and the self pair in its place. When pairs
+are mirrored, each thread fills the rows of its own tile.
 """
 
 import numpy as np
@@ -8,7 +9,7 @@ from numba import njit
 
 from graphpartner.system.parallel import even_ranges, map_ranges, num_threads, ranges
 
-TILE = 2048  # the ends of this many rows are written to in turn, and fit the cache
+TILE = 2048  # rows whose ends are written to in turn, and fit the cache
 
 U = np.uint64  # an unsigned index spares numba the test for a negative one
 Upper = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # first row, counts, columns, values
@@ -16,14 +17,14 @@ Upper = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # first row, counts, col
 
 @njit(cache=True, nogil=True)
 def count_columns(columns, below):  # type: ignore[no-untyped-def]
-    """Add to ``below`` how often each column occurs."""
+    """Add the number of occurrences of each column to ``below``."""
     for column in columns:
         below[U(column)] += 1
 
 
 @njit(cache=True, nogil=True)
 def _copy_upper(first, counts, upper_columns, upper_values, starts, below, columns, values):  # type: ignore[no-untyped-def]
-    """The self pair and the pairs j > i of every row of a block."""
+    """Copy the self pair and the pairs j > i of every row of a block."""
     at = U(0)
     for offset in range(counts.size):
         row = first + offset
@@ -39,7 +40,7 @@ def _copy_upper(first, counts, upper_columns, upper_values, starts, below, colum
 
 @njit(cache=True, nogil=True)
 def _copy_lower(first, counts, upper_columns, upper_values, low, high, ends, columns, values):  # type: ignore[no-untyped-def]
-    """Every pair (i, j) of a block with low ≤ j < high as the pair (j, i); rows come in order, so columns do."""
+    """Copy every pair (i, j) of a block with low ≤ j < high as (j, i); rows are in order, hence columns too."""
     end = 0
     for offset in range(counts.size):
         begin, end = end, end + counts[offset]
@@ -84,7 +85,7 @@ def mirror(parts: list[Upper], starts: np.ndarray, below: np.ndarray, columns: n
 
 @njit(cache=True, nogil=True)
 def room_for(columns, values, total, more):  # type: ignore[no-untyped-def]
-    """The same arrays, or longer ones with the same contents, if ``more`` entries after ``total`` do not fit."""
+    """Return the arrays, or longer copies if ``more`` entries after the first ``total`` do not fit."""
     if total + more <= columns.size:
         return columns, values
     capacity = max(total + more, 2 * columns.size)
@@ -96,7 +97,7 @@ def room_for(columns, values, total, more):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def append_row(row, symmetric, unsorted, found, weight, kept, columns, values, total, counts, start):  # type: ignore[no-untyped-def]
-    """Append the kept pairs of one row; a full row also gets its self pair. Returns the new total."""
+    """Append the kept pairs of one row, with its self pair if it is a full row; return the new total."""
     if not symmetric:
         position = kept
         if not unsorted:

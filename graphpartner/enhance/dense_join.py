@@ -1,10 +1,10 @@
-"""The join as blocked products in torch, on CPU or CUDA: for dense features, and for every graph on a GPU.
+"""The join as blocked products in PyTorch, on CPU or CUDA: for dense features, and for every graph on a GPU.
 
-For a block of rows the reach is k sparse-times-dense products, the inner products are one matrix product, and the
-pairs that pass both are gathered and judged. Inner products are exact or float64, so the judgement is final:
+For a block of rows, the nodes within k hops take k sparse-times-dense products and the inner products one matrix
+product; the pairs that pass both are decided exactly, since inner products are exact or float64:
 
 - whole numbers up to 256 with squared norms below 2²⁴ are multiplied in float32. Every product and every partial sum
-  is then a whole number that float32 holds, even where TF32 or bfloat16 inputs are switched on;
+  is then a whole number that float32 represents, even if TF32 or bfloat16 inputs are enabled;
 - everything else is multiplied in float64.
 """
 
@@ -24,12 +24,12 @@ from graphpartner.system.parallel import ranges
 
 SPARSE_BELOW = 0.02  # share of non-zeros under which X Xᵀ is cheaper as a sparse-times-dense product
 BYTES_PER_PAIR = 72  # of a block: reach, products, screen, and the pairs gathered from them
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class TorchBlock:
-    """Rows of the attribute graph as torch tensors: how many entries each has, columns in order, cosines."""
+    """Rows of the attribute graph as tensors: entries per row, sorted columns, cosines."""
 
     counts: Tensor
     columns: Tensor
@@ -37,14 +37,14 @@ class TorchBlock:
 
 
 def product_dtype(features: Features) -> torch.dtype:
-    """Float32 where it is exact, float64 otherwise."""
+    """Return float32 where it is exact, float64 otherwise."""
     largest = np.abs(features.matrix.data).max(initial=0)
     exact = features.kind != "real" and largest <= 256 and features.squared.max(initial=0) < 2**24
     return torch.float32 if exact else torch.float64
 
 
 def dense_bytes(features: Features) -> int:
-    """What X takes while the blocks are computed."""
+    """Return the bytes of X while the blocks are computed."""
     item = product_dtype(features).itemsize
     if _is_sparse(features):
         return int(features.matrix.nnz) * (8 + item)
@@ -52,9 +52,9 @@ def dense_bytes(features: Features) -> int:
 
 
 def rows_within(memory: int, features: Features) -> int:
-    """How many rows at a time keep a block within ``memory`` bytes."""
+    """Return the number of rows per block that fits ``memory`` bytes."""
     per_row = BYTES_PER_PAIR * max(1, features.num_nodes) + 8 * features.num_features
-    return max(1, min(MOST_ROWS, memory // per_row))
+    return max(1, min(MAX_ROWS, memory // per_row))
 
 
 def _is_sparse(features: Features) -> bool:
@@ -65,25 +65,21 @@ def _is_sparse(features: Features) -> bool:
 def dense_join(
     rule: Rule, A: sparse.csr_array, k: int, rows: int, device: torch.device, top: int | None = None
 ) -> Iterator[TorchBlock]:
-    """The attribute graph's rows (Eq. 7), ``rows`` at a time, on ``device``."""
+    """Yield the rows of the attribute graph (Eq. 7) in blocks of ``rows``, on ``device``."""
     features = rule.features
     n = features.num_nodes
     dtype = product_dtype(features)
     sources = to_torch((A + sparse.eye_array(n)).T, torch.float32, device)  # its powers' columns are rows of (A + I)^k
     X = to_torch(features.matrix, dtype, device)
-    if not _is_sparse(features):
-        X = X.to_dense()
+    is_sparse = _is_sparse(features)
+    X = X if is_sparse else X.to_dense()
     squared = torch.from_numpy(features.squared).to(device)
     inverse = torch.where(squared > 0, squared, torch.inf).rsqrt()
     for start, stop in ranges(n, rows):
         near = _reach(sources, start, stop, k)
-        own = (
-            X[start:stop]
-            if not _is_sparse(features)
-            else to_torch(features.matrix[start:stop], dtype, device).to_dense()
-        )
-        products = X @ own.T  # [n, block], as the reach has it
-        # a generous screen first, so that the exact judgement sees few pairs
+        own = to_torch(features.matrix[start:stop], dtype, device).to_dense() if is_sparse else X[start:stop]
+        products = X @ own.T  # [n, block], like ``near``
+        # a generous screen first, so that few pairs have to be decided exactly
         screen = rule.threshold * (1 - 1e-6) - 1e-12
         passing = products * inverse.to(dtype)[:, None] * inverse[start:stop].to(dtype)
         mask = (passing >= screen).logical_and_(near)
@@ -93,7 +89,7 @@ def dense_join(
         dot = products[column, row].to(torch.float64)
         row = row + start
         cosine = dot / (squared[row] * squared[column]).sqrt()
-        keep = _judge(rule, dot, cosine, row, column) | (row == column)
+        keep = _keep(rule, dot, cosine, row, column) | (row == column)
         cosine[row == column] = 1.0
         row, column, value = row[keep], column[keep], cosine[keep].to(torch.float32)
         if top is not None:
@@ -103,7 +99,7 @@ def dense_join(
 
 
 def _reach(sources: Tensor, start: int, stop: int, k: int) -> Tensor:
-    """[n, block]: true where the node reaches the block's row within k hops."""
+    """Return [n, block], true where a node reaches a row of the block within k hops."""
     near = torch.zeros(sources.shape[0], stop - start, device=sources.device)
     own = torch.arange(stop - start, device=sources.device)
     near[own + start, own] = 1.0
@@ -112,8 +108,8 @@ def _reach(sources: Tensor, start: int, stop: int, k: int) -> Tensor:
     return near > 0
 
 
-def _judge(rule: Rule, dot: Tensor, cosine: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """The rule of :mod:`graphpartner.enhance.rule` on the device; only ties of whole numbers visit the CPU."""
+def _keep(rule: Rule, dot: Tensor, cosine: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """Apply the rule on the device; only ties of whole numbers are decided on the CPU."""
     if not rule.exact:
         return cosine >= rule.threshold * (1 - TOLERANCE)
     keep = cosine >= rule.threshold + rule.margin
@@ -124,8 +120,8 @@ def _judge(rule: Rule, dot: Tensor, cosine: Tensor, row: Tensor, column: Tensor)
     return keep
 
 
-def joined(blocks: list[TorchBlock], num_nodes: int, device: torch.device) -> Tensor:
-    """All blocks as one torch sparse CSR tensor; each is freed as soon as it is copied."""
+def join_torch_blocks(blocks: list[TorchBlock], num_nodes: int, device: torch.device) -> Tensor:
+    """Return all blocks as one torch sparse CSR tensor; each is freed as soon as it is copied."""
     starts = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)
     if blocks:
         torch.cumsum(torch.cat([block.counts for block in blocks]), 0, out=starts[1:])

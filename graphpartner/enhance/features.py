@@ -1,4 +1,4 @@
-"""The rows x_i of X as the join needs them: sparse, checked, and sorted into binary, integer or real."""
+"""The rows x_i of X in the form the join works on: sparse, checked, and classified as binary, integer or real."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +21,7 @@ EXTREME = 2.0**200  # beyond this, products of squared norms may leave the range
 class Features:
     """Feature rows in CSR form with their squared norms ``n_i = ‖x_i‖²``.
 
-    ``kind`` decides how a pair at the threshold is judged (see :mod:`graphpartner.enhance.rule`) and which
+    ``kind`` determines how a pair at the threshold is decided (see :mod:`graphpartner.enhance.rule`) and which
     kernels may be used: ``binary`` rows hold only ones, ``integer`` rows whole numbers, ``real`` rows anything.
     """
 
@@ -31,22 +31,16 @@ class Features:
 
     @property
     def num_nodes(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.matrix.shape[0])
 
     @property
     def num_features(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return int(self.matrix.shape[1])
 
-    @property
-    def bytes(self) -> int:
-        """What the rows themselves take."""
-        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr, self.squared)
-        return sum(part.nbytes for part in parts)
-
     def dots(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """⟨x_i, x_j⟩ in float64 for a list of pairs, a block of pairs at a time."""
+        """Return ⟨x_i, x_j⟩ in float64 for a list of pairs."""
         if HAS_NUMBA:
             from graphpartner.enhance.features_numba import pair_dots
 
@@ -60,33 +54,30 @@ class Features:
         return result
 
     def cosines(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """w_ij = ⟨x_i, x_j⟩ / (‖x_i‖ ‖x_j‖) in float64, 0 where a row is zero."""
+        """Return w_ij = ⟨x_i, x_j⟩ / (‖x_i‖ ‖x_j‖) in float64, 0 where a row is zero."""
         scale = np.sqrt(self.squared[i] * self.squared[j])
         return np.divide(self.dots(i, j), scale, out=np.zeros(i.size), where=scale > 0)
 
 
 def read_features(x: Tensor) -> Features:
-    """Check ``x`` (dense or torch sparse CSR) and bring it into the form the kernels work on."""
+    """Check ``x`` (dense or torch sparse CSR) and convert it to :class:`Features`."""
     if not isinstance(x, Tensor) or x.dim() != 2:
-        raise InputError(f"x must be a tensor of shape [nodes, features], got {_describe(x)}")
+        found = f"has shape {list(x.shape)}" if isinstance(x, Tensor) else f"is of type {type(x).__name__}"
+        raise InputError(f"x {found}: must be a tensor of shape [nodes, features]")
     if x.is_complex():
-        raise InputError(f"x must hold real numbers, got dtype {x.dtype}")
+        raise InputError(f"x has type {x.dtype}: must hold real numbers")
     x = x.detach()
     matrix = _from_sparse(x) if x.layout != torch.strided else _from_dense(x)
     if not np.isfinite(matrix.data).all():
-        raise InputError("x must be finite, but it holds NaN or infinite values")
+        raise InputError("x holds NaN or infinite values: must be finite")
     kind = _kind(matrix.data)
     if kind == "real":
         matrix = _rescale_extremes(matrix)
     return Features(matrix, _squared_norms(matrix), kind)
 
 
-def _describe(x: object) -> str:
-    return f"shape {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-
-
 def _numeric(x: Tensor) -> Tensor:
-    """On the CPU and in a type NumPy knows; float32 stays float32, everything else becomes float64."""
+    """Move to the CPU; float32 stays float32, everything else becomes float64."""
     return x.cpu() if x.dtype == torch.float32 else x.cpu().to(torch.float64)
 
 
@@ -101,8 +92,8 @@ def _from_sparse(x: Tensor) -> sparse.csr_array:
 
 
 def _from_dense(x: Tensor) -> sparse.csr_array:
-    """The non-zeros of a dense matrix, without a mask of its full size (CS: 125 MB)."""
-    if x.is_cuda:  # where the non-zeros are found faster than the whole is copied
+    """Return the non-zeros of a dense matrix, found without a mask of its full size (Coauthor CS: 125 MB)."""
+    if x.is_cuda:  # finding the non-zeros there is faster than copying the whole matrix
         return _from_sparse(x.to_sparse_csr())
     dense = _numeric(x).contiguous().numpy()
     if HAS_NUMBA:
@@ -131,7 +122,7 @@ def _squared_norms(matrix: sparse.csr_array) -> np.ndarray:
 
 
 def _rescale_extremes(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Rows of enormous or tiny numbers times a power of two: the cosine stays as it is, squares stay in range."""
+    """Scale rows of enormous or tiny numbers by a power of two: cosines do not change, squares stay in range."""
     if matrix.dtype == np.float32:  # its whole range is harmless
         return matrix
     if np.abs(matrix.data).max(initial=0.0) < EXTREME and np.abs(matrix.data).min(initial=1.0) > 1 / EXTREME:

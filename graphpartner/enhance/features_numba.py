@@ -1,4 +1,4 @@
-"""Two small loops over sparse rows: the non-zeros of a dense matrix, and products of listed pairs."""
+"""Loops over feature rows: the non-zeros of a dense matrix, and inner products of listed pairs."""
 
 import numpy as np
 from numba import njit
@@ -31,7 +31,7 @@ def _take_nonzeros(dense, start, stop, indptr, indices, data):  # type: ignore[n
 
 
 def nonzeros(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(values, columns, row starts) of a dense matrix's CSR form."""
+    """Return (values, columns, row starts) of the CSR form of a dense matrix."""
     n = dense.shape[0]
     counts = np.empty(n, dtype=np.int64)
     for _ in map_ranges(lambda start, stop: _count_nonzeros(dense, start, stop, counts), even_ranges(n)):
@@ -46,7 +46,7 @@ def nonzeros(dense: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @njit(cache=True, nogil=True)
 def _pair_dots(indptr, indices, data, num_features, i, j, start, stop, result):  # type: ignore[no-untyped-def]
-    spread = np.zeros(num_features)  # x_i as a dense row, for as long as the pairs stay with i
+    spread = np.zeros(num_features)  # x_i as a dense row, until a pair has another i
     begin, end = 0, 0
     for pair in range(start, stop):
         if pair == start or i[pair] != i[pair - 1]:
@@ -62,7 +62,7 @@ def _pair_dots(indptr, indices, data, num_features, i, j, start, stop, result): 
 
 
 def pair_dots(X: sparse.csr_array, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """⟨x_i, x_j⟩ in float64 for listed pairs of rows; fastest where pairs of one i follow each other."""
+    """Return ⟨x_i, x_j⟩ in float64 for listed pairs of rows; fastest where pairs of one i follow each other."""
     i, j = i.astype(np.uint64), j.astype(np.uint64)
     rows = (X.indptr.astype(np.int64), X.indices.astype(np.uint32, copy=False), X.data, X.shape[1])
     result = np.empty(i.size)

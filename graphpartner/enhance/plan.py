@@ -1,10 +1,7 @@
-"""Which kernel, by cost: a few measured constants and the sizes of the graph, nothing that has to be computed first.
+"""The dry run of an enhancement: number of pairs, size of the result, time and kernel, before anything is computed.
 
-The constants were measured on two cores; only their ratios matter for the choice.
-
-How much memory the join may take, in bytes.
-
-The dry run: how many pairs, how large a result, how long, and by which kernel, before anything is computed.
+The kernel of the join (Eq. 7) is chosen by cost, from the sizes of the graph and a few constants that were measured on
+two cores; only their ratios matter for the choice.
 """
 
 import math
@@ -26,35 +23,18 @@ from graphpartner.system.errors import InputError
 from graphpartner.system.parallel import HAS_NUMBA
 from graphpartner.system.progress import format_bytes
 
-Kernel = Literal["popcount", "suffix", "dense", "scipy"]
+Kernel = Literal["binary", "weighted", "dense", "scipy"]
 
-WORD = 0.4e-9  # seconds for AND + popcount of one word, one thread
-PAIR = 3.0e-9  # per candidate pair, whatever follows
-PROBE = 1.6e-9  # per feature of a weighted row that is looked at
-OUTPUT = 10e-9  # per kept pair
-UNION = 0.8e-9  # per word of a union of bitsets that the last-level cache holds
-UNION_FAR = 2.5e-9  # and of bitsets that it does not hold
-CACHE = 2**24  # of what the last-level cache holds, a half: other programs use it, too
-SCAN = 5e-9  # per word of a bitset, to find its ones
-STEP = 2.5e-9  # per edge of a walk
-UNORDERED = 10e-9  # per pair found by a walk: rows are read in no order
-MULTIPLY = {  # per multiplication and addition of a dense product
-    ("cpu", torch.float32): 2.5e-11,
-    ("cpu", torch.float64): 5e-11,
-    ("cuda", torch.float32): 5e-14,
-    ("cuda", torch.float64): 5e-14,
-}
-DENSE_PAIR = {"cpu": 20e-9, "cuda": 2e-11}  # per cell of a dense block: screen and selection
-SPARSE_MULTIPLY = 3e-9  # per multiplication of a sparse product in SciPy
-MOST_SIZES = 4096  # of the popcount kernel's table over row sizes
+ENTRY_BYTES = 12  # of one entry of the result: an int64 column and a float32 cosine
+PAIRS_AT_A_TIME = 2_000_000  # of sampled rows
 
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """A kernel, how it finds who is near, and what it costs."""
+    """A kernel of the join, how it finds the nodes within k hops, and its cost in seconds and bytes."""
 
     kernel: Kernel
-    reach: str
+    reach: Literal["bitsets", "walks", "products"]
     symmetric: bool
     fixed: float
     per_pair: float
@@ -63,59 +43,174 @@ class KernelChoice:
     why: str
 
     def seconds(self, pairs: float, kept: float) -> float:
-        """The time for this many pairs within k hops, this many of them kept."""
+        """Return the time for a number of pairs within k hops and a number of pairs kept."""
         return self.fixed + self.per_pair * pairs + self.per_kept * kept
 
 
-def choose_kernel(
-    features: Features,
-    A: sparse.csr_array,
-    k: int,
-    device: torch.device,
-    memory: int,
+@dataclass(frozen=True)
+class EnhancementPlan:
+    """What :func:`attribute_graph` would do, estimated from sampled rows.
+
+    ``pairs`` counts ordered pairs within k hops without self pairs, ``kept`` those that reach the threshold;
+    ``pairs_error`` and ``kept_error`` are one standard error, 0 if every row was sampled. ``seconds`` assumes an idle
+    machine: the measured time of reading the features and edges, plus the estimated time of the join.
+    """
+
+    num_nodes: int
+    sampled_rows: int
+    pairs: float
+    pairs_error: float
+    kept: float
+    kept_error: float
+    output_bytes: int
+    working_bytes: int
+    seconds: float
+    choice: KernelChoice
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that would be used."""
+        return self.choice.kernel
+
+    def explain(self) -> str:
+        """Return the plan as a few lines of text."""
+        size, working = format_bytes(self.output_bytes), format_bytes(self.working_bytes)
+        return (
+            f"{self.num_nodes:,} nodes, {self.sampled_rows:,} rows sampled\n"
+            f"pairs within k hops: {self.pairs:,.0f} ± {self.pairs_error:,.0f}\n"
+            f"pairs kept:          {self.kept:,.0f} ± {self.kept_error:,.0f}\n"
+            f"result {size}, working memory {working}, about {self.seconds:.2g} s\n"
+            f"kernel: {self.kernel} ({self.choice.reach}), because {self.choice.why}"
+        )
+
+
+def plan_enhancement(
+    x: Tensor,
+    edge_index: Tensor,
+    k: int = 3,
+    threshold: float = 0.4,
     *,
-    full_rows: bool = False,
-    numba: bool | None = None,
+    sample: int = 64,
+    seed: int = 0,
+    memory: int | None = None,
+    device: torch.device | str | None = None,
+) -> EnhancementPlan:
+    """Estimate the join of :func:`attribute_graph` from ``sample`` random rows, without computing it."""
+    check_arguments(k, threshold, None)
+    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 1:
+        raise InputError(f"sample = {sample!r}: must be a number of rows, 1 or more")
+    place = torch.device(device) if device is not None else x.device
+    start = time.perf_counter()
+    features = read_features(x)
+    A = adjacency(edge_index, features.num_nodes)
+    choice = choose_kernel(features, A, k, place, working_memory(memory, place))
+    reading = time.perf_counter() - start  # the join begins with the same; on small graphs it is most of its time
+    plan = estimate(Rule(features, threshold), A, k, choice, sample, seed)
+    return replace(plan, seconds=plan.seconds + reading)
+
+
+def estimate(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice, sample: int, seed: int) -> EnhancementPlan:
+    """Return the plan for a given kernel."""
+    n = rule.features.num_nodes
+    rows = np.sort(np.random.default_rng(seed).choice(n, size=min(sample, n), replace=False))
+    pairs, kept = _sampled_counts(rule, A, rows, k)
+    (total_pairs, pairs_error), (total_kept, kept_error) = _total(pairs, n), _total(kept, n)
+    return EnhancementPlan(
+        num_nodes=n,
+        sampled_rows=rows.size,
+        pairs=total_pairs,
+        pairs_error=pairs_error,
+        kept=total_kept,
+        kept_error=kept_error,
+        output_bytes=int(ENTRY_BYTES * (total_kept + n) + 8 * (n + 1)),
+        working_bytes=choice.working_bytes + int(8 * total_kept) // (2 if choice.symmetric else 1),
+        seconds=choice.seconds(total_pairs, total_kept),
+        choice=choice,
+    )
+
+
+def _sampled_counts(rule: Rule, A: sparse.csr_array, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return, per sampled row, the number of others within k hops and of those that reach the threshold."""
+    n = rule.features.num_nodes
+    pairs, kept = np.zeros(rows.size), np.zeros(rows.size)
+    step = max(1, PAIRS_AT_A_TIME // max(1, n))
+    for start in range(0, rows.size, step):
+        block = rows[start : start + step]
+        near = scipy_join.reach_rows(A, block, k).tocoo()
+        i, j = block[near.row], near.col
+        other = i != j
+        of_row, i, j = near.row[other] + start, i[other], j[other]
+        pairs += np.bincount(of_row, minlength=rows.size)
+        kept += np.bincount(of_row[rule.keep(rule.features.dots(i, j), i, j)], minlength=rows.size)
+    return pairs, kept
+
+
+def _total(counts: np.ndarray, n: int) -> tuple[float, float]:
+    """Return the sum over all n rows, estimated from a sample without replacement, and its standard error."""
+    m = counts.size
+    if m == 0:
+        return 0.0, 0.0
+    spread = counts.std(ddof=1) if 1 < m < n else 0.0
+    return float(counts.mean() * n), float(n * spread / np.sqrt(m) * np.sqrt(1 - m / n))
+
+
+# Costs in seconds on one thread
+WORD = 0.4e-9  # per word of AND + popcount
+PAIR = 3.0e-9  # per candidate pair, whatever follows
+PROBE = 1.6e-9  # per feature of a weighted row that is read
+OUTPUT = 10e-9  # per kept pair
+UNION = 0.8e-9  # per word of a union of bitsets that fit the last-level cache
+UNION_FAR = 2.5e-9  # and of bitsets that do not
+CACHE = 2**24  # bytes: half of the last-level cache, since other programs use it too
+SCAN = 5e-9  # per word of a bitset, to find its ones
+STEP = 2.5e-9  # per edge of a walk
+UNORDERED = 10e-9  # per pair found by a walk, whose rows are read in no order
+MULTIPLY = {  # per multiplication and addition of a dense product
+    ("cpu", torch.float32): 2.5e-11,
+    ("cpu", torch.float64): 5e-11,
+    ("cuda", torch.float32): 5e-14,
+    ("cuda", torch.float64): 5e-14,
+}
+DENSE_PAIR = {"cpu": 20e-9, "cuda": 2e-11}  # per cell of a dense block: screen and selection
+SPARSE_MULTIPLY = 3e-9  # per multiplication of a sparse product in SciPy
+MAX_ROW_SIZES = 4096  # the binary kernel has a table over pairs of distinct row sizes
+
+
+def choose_kernel(
+    features: Features, A: sparse.csr_array, k: int, device: torch.device, memory: int, *, full_rows: bool = False
 ) -> KernelChoice:
-    """The cheapest kernel that fits; ``full_rows`` forbids the ones that leave half of each row to be mirrored."""
+    """Return the cheapest kernel that fits in memory; ``full_rows`` rules out computing the pairs j > i alone."""
     n = features.num_nodes
-    pairs = float(min(n * n, _walks(A, k).sum()))  # no more than this are within k hops
-    options = _options(features, A, k, device, memory, full_rows, HAS_NUMBA if numba is None else numba)
-    if len(options) == 1:
-        return options[0]
+    dense = _dense(features, A, k, device, memory)
+    if device.type == "cuda":
+        return dense
+    options = [dense] if dense_join.dense_bytes(features) <= memory // 2 else []
+    if not HAS_NUMBA:
+        options.append(_scipy(features, memory))
+    else:
+        if features.kind == "binary" and np.unique(np.diff(features.matrix.indptr)).size <= MAX_ROW_SIZES:
+            options.append(_numba("binary", features, A, k, memory, full_rows))
+        options.append(_numba("weighted", features, A, k, memory, full_rows))
+    pairs = float(min(n * n, _walks(A, k).sum()))  # an upper bound of those within k hops
     return min(options, key=lambda option: option.seconds(pairs, 0.1 * pairs))
 
 
-def _options(
-    features: Features, A: sparse.csr_array, k: int, device: torch.device, memory: int, full_rows: bool, numba: bool
-) -> list[KernelChoice]:
-    dense = _dense(features, A, k, device, memory)
-    if device.type == "cuda":
-        return [dense]
-    options = [dense] if dense_join.dense_bytes(features) <= memory // 2 else []
-    if not numba:
-        return [*options, _scipy(features, A, k, memory)]
-    if features.kind == "binary" and np.unique(np.diff(features.matrix.indptr)).size <= MOST_SIZES:
-        options.append(_numba("popcount", features, A, k, memory, full_rows))
-    return [*options, _numba("suffix", features, A, k, memory, full_rows)]
-
-
-def is_symmetric(A: sparse.csr_array) -> bool:
-    """Does every edge have its reverse?"""
-    T = A.T.tocsr()  # canonical, as A is
-    return bool(np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices))
-
-
 def _walks(A: sparse.csr_array, k: int) -> np.ndarray:
-    """How many walks of at most k steps, waits included, end in each node: no fewer than the nodes they start from."""
+    """Return, per node, the number of walks of at most k steps that end in it: no fewer than nodes within k hops."""
     walks = np.ones(A.shape[0])
     for _ in range(k):
         walks = np.minimum(walks + A @ walks, 1e18)
     return walks
 
 
+def is_symmetric(A: sparse.csr_array) -> bool:
+    """Return whether every edge has its reverse."""
+    T = A.T.tocsr()  # canonical, as A is
+    return bool(np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices))
+
+
 def _numba(
-    kernel: Literal["popcount", "suffix"], features: Features, A: sparse.csr_array, k: int, memory: int, full: bool
+    kernel: Literal["binary", "weighted"], features: Features, A: sparse.csr_array, k: int, memory: int, full: bool
 ) -> KernelChoice:
     n, threads = features.num_nodes, max(1, torch.get_num_threads())
     symmetric = not full and is_symmetric(A)
@@ -126,7 +221,7 @@ def _numba(
     walk_seconds = min(STEP * walks, STEP * n * A.nnz) + UNORDERED * min(walks, n * n) / 2
     bitsets = k >= 2 and bit_bytes <= memory // 2 and union_seconds < walk_seconds
     per_row = features.matrix.nnz / max(1, n)
-    if kernel == "popcount":
+    if kernel == "binary":
         cost = PAIR + WORD * min(1 + features.num_features // 64, 24)  # longer rows are ruled out by their signature
         rows_bytes = 8 * n * (1 + features.num_features // 64)
         why = "the rows are binary: AND and popcount decide in whole numbers"
@@ -151,7 +246,7 @@ def _numba(
 def _dense(features: Features, A: sparse.csr_array, k: int, device: torch.device, memory: int) -> KernelChoice:
     n, d = features.num_nodes, features.num_features
     place = "cuda" if device.type == "cuda" else "cpu"
-    dtype = dense_join.product_dtype(features)
+    multiply = MULTIPLY[place, dense_join.product_dtype(features)]
     held = dense_join.dense_bytes(features)
     rows = dense_join.rows_within(max(1, memory - held), features)
     cells = float(n) * n
@@ -159,8 +254,7 @@ def _dense(features: Features, A: sparse.csr_array, k: int, device: torch.device
         kernel="dense",
         reach="products",
         symmetric=False,
-        fixed=cells * (d * MULTIPLY[place, dtype] + DENSE_PAIR[place])
-        + k * (A.nnz + n) * n * MULTIPLY[place, dtype] * 20,
+        fixed=cells * (d * multiply + DENSE_PAIR[place]) + k * (A.nnz + n) * n * multiply * 20,
         per_pair=0.0,
         per_kept=OUTPUT if place == "cpu" else 0.0,
         working_bytes=held + rows * (dense_join.BYTES_PER_PAIR * n + 8 * d),
@@ -168,9 +262,8 @@ def _dense(features: Features, A: sparse.csr_array, k: int, device: torch.device
     )
 
 
-def _scipy(features: Features, A: sparse.csr_array, k: int, memory: int) -> KernelChoice:
+def _scipy(features: Features, memory: int) -> KernelChoice:
     n = features.num_nodes
-    rows = scipy_join.rows_within(memory, n)
     column_sizes = np.bincount(features.matrix.indices, minlength=features.num_features).astype(np.float64)
     return KernelChoice(
         kernel="scipy",
@@ -179,148 +272,31 @@ def _scipy(features: Features, A: sparse.csr_array, k: int, memory: int) -> Kern
         fixed=SPARSE_MULTIPLY * float(np.square(column_sizes).sum()),
         per_pair=10 * SPARSE_MULTIPLY,
         per_kept=10 * SPARSE_MULTIPLY,
-        working_bytes=rows * n * scipy_join.BYTES_PER_PAIR,
+        working_bytes=scipy_join.rows_within(memory, n) * n * scipy_join.BYTES_PER_PAIR,
         why="numba is not installed and the rows are sparse",
     )
 
 
-ENTRY = 12  # bytes of one entry of the result: an int64 column and a float32 cosine
-
-
 def working_memory(memory: int | None, device: torch.device) -> int:
-    """``memory`` if it is given and valid, otherwise a quarter of what is free."""
+    """Return ``memory`` if it is given and valid, otherwise a quarter of the free bytes."""
     if memory is None:
         return free_memory(device) // 4
     if isinstance(memory, bool) or not isinstance(memory, int) or memory <= 0:
-        raise InputError(f"memory must be a positive number of bytes, got {memory!r}")
+        raise InputError(f"memory = {memory!r}: must be a number of bytes, 1 or more")
     return memory
 
 
 def output_memory(memory: int, device: torch.device) -> int:
-    """How large the result may be: a quarter of what is free, or ``memory`` where that is more."""
+    """Return the largest allowed size of the result: a quarter of the free bytes, or ``memory`` if that is more."""
     return max(memory, free_memory(device) // 4)
 
 
-PAIRS_AT_A_TIME = 2_000_000
-
-
-@dataclass(frozen=True)
-class JoinPlan:
-    """What :func:`attribute_graph` would do, estimated from sampled rows.
-
-    ``pairs`` counts ordered pairs within k hops without self pairs, ``kept`` those of them that reach the threshold;
-    ``pairs_error`` and ``kept_error`` are one standard error (0 when every row was looked at). ``seconds`` holds for a
-    machine that has nothing else to do: what was measured while reading, and what the constants of
-    :mod:`graphpartner.enhance.plan` say of the rest.
-    """
-
-    num_nodes: int
-    sampled_rows: int
-    pairs: float
-    pairs_error: float
-    kept: float
-    kept_error: float
-    output_bytes: int
-    working_bytes: int
-    seconds: float
-    choice: KernelChoice
-
-    @property
-    def kernel(self) -> str:
-        """The kernel that would do it."""
-        return self.choice.kernel
-
-    def explain(self) -> str:
-        """The plan in a few lines for a person."""
-        return "\n".join(
-            [
-                f"{self.num_nodes:,} nodes, {self.sampled_rows:,} rows sampled",
-                f"pairs within k hops: {self.pairs:,.0f} ± {self.pairs_error:,.0f}",
-                f"pairs kept:          {self.kept:,.0f} ± {self.kept_error:,.0f}",
-                f"result {format_bytes(self.output_bytes)}, working memory {format_bytes(self.working_bytes)}, "
-                f"about {self.seconds:.2g} s",
-                f"kernel: {self.choice.kernel} ({self.choice.reach}), because {self.choice.why}",
-            ]
-        )
-
-
-def plan_join(
-    x: Tensor,
-    edge_index: Tensor,
-    k: int = 3,
-    threshold: float = 0.4,
-    *,
-    sample: int = 64,
-    seed: int = 0,
-    memory: int | None = None,
-    device: torch.device | str | None = None,
-) -> JoinPlan:
-    """Estimate the join of :func:`attribute_graph` from ``sample`` random rows, without doing it."""
-    check_arguments(k, threshold, None)
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 1:
-        raise InputError(f"sample must be a positive number of rows, got {sample!r}")
-    place = torch.device(device) if device is not None else x.device
-    start = time.perf_counter()
-    features = read_features(x)
-    A = adjacency(edge_index, features.num_nodes)
-    choice = choose_kernel(features, A, k, place, working_memory(memory, place))
-    reading = time.perf_counter() - start  # the join begins with the same; on small graphs it is most of its time
-    plan = estimate(Rule(features, threshold), A, k, choice, sample, seed)
-    return replace(plan, seconds=plan.seconds + reading)
-
-
-def estimate(rule: Rule, A: sparse.csr_array, k: int, choice: KernelChoice, sample: int, seed: int) -> JoinPlan:
-    """The plan for a kernel already chosen."""
-    n = rule.features.num_nodes
-    rows = np.sort(np.random.default_rng(seed).choice(n, size=min(sample, n), replace=False))
-    pairs, kept = _sampled_counts(rule, A, rows, k)
-    (total_pairs, pairs_error), (total_kept, kept_error) = _total(pairs, n), _total(kept, n)
-    output = int(ENTRY * (total_kept + n) + 8 * (n + 1))
-    return JoinPlan(
-        num_nodes=n,
-        sampled_rows=rows.size,
-        pairs=total_pairs,
-        pairs_error=pairs_error,
-        kept=total_kept,
-        kept_error=kept_error,
-        output_bytes=output,
-        working_bytes=choice.working_bytes + int(8 * total_kept) // (2 if choice.symmetric else 1),
-        seconds=choice.seconds(total_pairs, total_kept),
-        choice=choice,
-    )
-
-
-def _sampled_counts(rule: Rule, A: sparse.csr_array, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each sampled row, how many others are within k hops and how many of those reach the threshold."""
-    n = rule.features.num_nodes
-    pairs, kept = np.zeros(rows.size), np.zeros(rows.size)
-    step = max(1, PAIRS_AT_A_TIME // max(1, n))
-    for start in range(0, rows.size, step):
-        block = rows[start : start + step]
-        near = scipy_join.reach_rows(A, block, k).tocoo()
-        i, j = block[near.row], near.col
-        other = i != j
-        of_row, i, j = near.row[other] + start, i[other], j[other]
-        pairs += np.bincount(of_row, minlength=rows.size)
-        kept += np.bincount(of_row[rule.keep(rule.features.dots(i, j), i, j)], minlength=rows.size)
-    return pairs, kept
-
-
-def _total(counts: np.ndarray, n: int) -> tuple[float, float]:
-    """The sum over all rows from a sample without replacement, and its standard error."""
-    m = counts.size
-    if m == 0:
-        return 0.0, 0.0
-    spread = counts.std(ddof=1) if 1 < m < n else 0.0
-    return float(counts.mean() * n), float(n * spread / np.sqrt(m) * np.sqrt(1 - m / n))
-
-
 def check_arguments(k: int, threshold: float, top: int | None) -> None:
-    """Raise :class:`InputError` for a k, threshold or top that means nothing."""
+    """Raise :class:`InputError` for an invalid k, threshold or top."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
-        raise InputError(f"k must be a whole number of hops, 0 or more, got {k!r}")
+        raise InputError(f"k = {k!r}: must be a whole number of hops, 0 or more")
     valid = isinstance(threshold, (int, float, np.floating)) and not isinstance(threshold, bool)
     if not valid or math.isnan(threshold) or not 0 < threshold <= 1:
-        raise InputError(f"threshold must be a cosine with 0 < threshold ≤ 1, got {threshold!r}")
+        raise InputError(f"threshold = {threshold!r}: must be a cosine, 0 < threshold ≤ 1")
     if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 0):
-        raise InputError(f"top must be a number of pairs per row, 0 or more, got {top!r}")
+        raise InputError(f"top = {top!r}: must be a number of pairs per row, 0 or more")

@@ -1,8 +1,8 @@
-"""Who is within k hops? The pattern of (A + I)^k, rows receiving, one row at a time and never as a whole.
+"""The nodes within k hops: the pattern of (A + I)^k, rows receiving, one row at a time and never as a whole.
 
-Two ways, both in numba. *Bitsets* keep every node's (k − 1)-hop set as bits, n²/8 bytes, and a row of the last hop is
-the union of its neighbours' sets: best where most pairs are near (Photo, Computers). *Walks* search breadth first
-from each node with one mark a node: best where neighbourhoods are small, or n²/8 bytes are too many.
+There are two ways, both in numba. *Bitsets* hold the (k − 1)-hop set of every node as bits, n²/8 bytes, and a row of
+the last hop is the union of its neighbours' sets: best where most pairs are near (Photo, Computers). *Walks* search
+breadth first from each node with one mark per node: best where neighbourhoods are small, or n²/8 bytes are too many.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WORD = 64
 
 @intrinsic
 def popcount(typing_context, word):  # type: ignore[no-untyped-def]
-    """The number of ones in a 64-bit word: one machine instruction."""
+    """Return the number of ones in a 64-bit word: one machine instruction."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.ctpop(arguments[0])
@@ -30,7 +30,7 @@ def popcount(typing_context, word):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """The position of the lowest one in a 64-bit word that is not zero."""
+    """Return the position of the lowest one in a 64-bit word that is not zero."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], cgutils.true_bit)
@@ -40,21 +40,16 @@ def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Reach:
-    """What a kernel needs to find the candidates of a row; ``bits`` has no rows when walks are used."""
+    """The edges, and the (k − 1)-hop sets as bits; ``bits`` has no rows if walks are used."""
 
     indptr: np.ndarray
     indices: np.ndarray
     bits: np.ndarray
     k: int
 
-    @property
-    def num_nodes(self) -> int:
-        """How many rows and columns the pattern has."""
-        return int(self.indptr.size - 1)
-
 
 def build_reach(A: sparse.csr_array, k: int, bitsets: bool) -> Reach:
-    """Prepare the reach of k hops over A; with bitsets, the (k − 1)-hop sets are computed here."""
+    """Prepare the search of nodes within k hops over A; with bitsets, the (k − 1)-hop sets are computed here."""
     indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.uint32)
     n = indptr.size - 1
     if not bitsets or k < 2:
@@ -73,7 +68,7 @@ def build_reach(A: sparse.csr_array, k: int, bitsets: bool) -> Reach:
 
 @njit(cache=True, nogil=True)
 def _two_hops(indptr, indices, two, start, stop, bits):  # type: ignore[no-untyped-def]
-    """Each row's own bit, its neighbours' and, if ``two``, those of its neighbours' neighbours."""
+    """Set the bits of each row itself, its neighbours and, if ``two``, their neighbours."""
     one = np.uint64(1)
     for row in range(start, stop):
         bits[row, row >> 6] |= one << np.uint64(row & 63)
@@ -88,7 +83,7 @@ def _two_hops(indptr, indices, two, start, stop, bits):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _widen(indptr, indices, bits, start, stop, wider):  # type: ignore[no-untyped-def]
-    """One hop more: the union of a row's own set and its neighbours'."""
+    """Add one hop: the union of a row's own set and those of its neighbours."""
     for row in range(start, stop):
         wider[row] = bits[row]
         for edge in range(indptr[row], indptr[row + 1]):
@@ -99,10 +94,10 @@ def _widen(indptr, indices, bits, start, stop, wider):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True)
 def candidates(row, after, indptr, indices, bits, k, marks, union, found):  # type: ignore[no-untyped-def]
-    """Write the nodes j > ``after``, j ≠ row, that reach ``row`` within k hops to ``found``; return how many.
+    """Write the nodes j > ``after``, j ≠ row, that reach ``row`` within k hops to ``found``; return their number.
 
     ``marks`` (n integers, none equal to row + 1 before) is the scratch of walks, ``union`` (n/64 words) of bitsets.
-    Bitsets give the nodes in order, walks do not.
+    Bitsets return the nodes in order, walks do not.
     """
     if bits.shape[0] > 0:
         return _candidates_of_bits(row, after, indptr, indices, bits, union, found)

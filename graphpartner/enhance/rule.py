@@ -1,12 +1,12 @@
 """Pairs at the threshold: w_ij ≥ t (Eq. 7), decided exactly.
 
-When every feature is a whole number, the decision is made in whole numbers: t is read as the fraction p/q that its
-decimal writing says (0.4 is 2/5, not the nearest binary number), and a pair is kept iff
+If every feature is a whole number, the decision is made in whole numbers: t is the fraction p/q of its decimal notation
+(0.4 is 2/5, not the nearest binary number), and a pair is kept iff
 
     ⟨x_i, x_j⟩ ≥ 0   and   q² ⟨x_i, x_j⟩² ≥ p² ‖x_i‖² ‖x_j‖².
 
-For other features the cosine is computed in float64 and kept iff w_ij ≥ t (1 − 1e-12). So pairs exactly at t are
-kept (≥), whatever kernel found them. A zero row has no cosine with any other row, and keeps its self pair alone.
+For other features the cosine is computed in float64 and the pair kept iff w_ij ≥ t (1 − 1e-12). So pairs exactly at t
+are kept, whichever kernel finds them. A zero row has no cosine with any other row, and keeps only its self pair.
 """
 
 from fractions import Fraction
@@ -36,7 +36,7 @@ class Rule:
         self._fits_int64 = self._dots_exact and max(self.p, self.q) ** 2 * max(1, largest) ** 2 < SAFE
 
     def keep(self, dot: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Which of the pairs (i, j) with these products, in float64, reach the threshold?"""
+        """Return a mask of the pairs (i, j) with these float64 products that reach the threshold."""
         scale = np.sqrt(self.features.squared[i] * self.features.squared[j])
         if not self.exact:
             return (dot >= self.threshold * (1 - TOLERANCE) * scale) & (scale > 0)
@@ -56,7 +56,7 @@ class Rule:
         return np.array([self._settle_one(*pair) for pair in zip(dot, i, j, strict=True)], dtype=bool)
 
     def _settle_one(self, dot: float, i: int, j: int) -> bool:
-        """Python's integers have no end."""
+        """Decide one pair in Python's unbounded integers."""
         if self._dots_exact:
             product, n_i, n_j = int(dot), int(self.features.squared[i]), int(self.features.squared[j])
         else:
@@ -72,7 +72,7 @@ class Rule:
 
 
 def least_common(counts: np.ndarray, threshold: float) -> np.ndarray:
-    """For binary rows: the least number of common features that reaches t, for every two row sizes in ``counts``.
+    """Return the minimum number of common features with which binary rows reach t, for every two sizes in ``counts``.
 
     Entry (a, b) is the smallest whole c with q² c² ≥ p² counts[a] counts[b].
     """

@@ -1,7 +1,6 @@
-"""The join written plainly: a block of rows at a time, sparse products of SciPy, float64, ties kept.
+"""The join by sparse products of SciPy in float64, a block of rows at a time.
 
-It needs nothing but SciPy, so it serves where numba is missing, and it is the peer the fast kernels are measured
-against.
+It serves where numba is not installed, and is the reference that the speed of the other kernels is compared with.
 """
 
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ BYTES_PER_PAIR = 96  # of a row of X Xᵀ with the temporaries of its product an
 
 
 def scipy_join(rule: Rule, A: sparse.csr_array, k: int, rows: int) -> Iterator[Block]:
-    """The attribute graph's rows (Eq. 7), ``rows`` at a time."""
+    """Yield the rows of the attribute graph (Eq. 7) in blocks of ``rows``."""
     features = rule.features
     n = features.num_nodes
     X = features.matrix.astype(np.float64)
@@ -37,7 +36,7 @@ def scipy_join(rule: Rule, A: sparse.csr_array, k: int, rows: int) -> Iterator[B
 
 
 def reach_rows(A: sparse.csr_array, rows: np.ndarray, k: int) -> sparse.csr_array:
-    """The pattern of the given rows of (A + I)^k."""
+    """Return the pattern of the given rows of (A + I)^k."""
     n = A.shape[0]
     near = sparse.csr_array((np.ones(rows.size), rows, np.arange(rows.size + 1)), shape=(rows.size, n))
     for _ in range(k):
@@ -47,5 +46,5 @@ def reach_rows(A: sparse.csr_array, rows: np.ndarray, k: int) -> sparse.csr_arra
 
 
 def rows_within(memory: int, num_nodes: int) -> int:
-    """How many rows at a time keep the products within ``memory`` bytes."""
+    """Return the number of rows per block whose products fit ``memory`` bytes."""
     return max(1, min(1024, memory // (BYTES_PER_PAIR * max(1, num_nodes))))

@@ -11,13 +11,13 @@ from graphpartner.enhance.plan import check_arguments
 class Enhance(BaseTransform):  # type: ignore[misc]
     r"""Set ``data.adj_t`` to the enhanced propagation matrix A_en (Eq. 8), as a torch sparse CSR tensor.
 
-    Rows receive, so one step of propagation is ``data.adj_t @ H``. ``data.edge_weight`` weighs the topology where it is
-    present. With ``beta=1`` A_en is the normalised adjacency and no join is done.
+    Rows receive, so one step of propagation is ``data.adj_t @ H``. If ``data.edge_weight`` is present, it weighs the
+    topology. With ``beta=1`` A_en is the normalised adjacency and no join is computed.
 
     Args:
-        k: how many hops away a node may be (Eq. 7).
-        threshold: the least cosine (Eq. 7).
-        beta: the weight of the topology (Eq. 8).
+        k: maximum number of hops (Eq. 7).
+        threshold: minimum cosine (Eq. 7).
+        beta: weight of the topology, 0 ≤ β ≤ 1 (Eq. 8).
         memory: bytes of working memory for the join; by default a quarter of what is free.
     """
 
@@ -30,7 +30,7 @@ class Enhance(BaseTransform):  # type: ignore[misc]
         self.memory = memory
 
     def forward(self, data: Data) -> Data:
-        """Add ``adj_t``; BaseTransform hands in a shallow copy, so the caller's data stays as it was."""
+        """Add ``adj_t`` to a shallow copy made by BaseTransform: the caller's data does not change."""
         attribute = None
         if self.beta != 1:
             attribute = attribute_graph(data.x, data.edge_index, self.k, self.threshold, memory=self.memory)

@@ -1,9 +1,9 @@
 """The join of weighted rows: sparse probes that stop as soon as the rest cannot reach the threshold.
 
-With x_i spread out as a dense row, ⟨x_i, x_j⟩ is summed over x_j's features in chunks of 16. After each chunk the rest
-is at most ‖rest of x_i‖ ‖rest of x_j‖ (Cauchy–Schwarz, so negative values are fine); where even that stays below t, the
-pair is dropped. Features come in the order of their mean squared weight, so the sum is nearly whole after a chunk or
-two. Bounds are float32 with a margin for its rounding; what survives is computed again in float64.
+With x_i as a dense row, ⟨x_i, x_j⟩ is summed over the features of x_j in chunks of 16. After each chunk the rest is at
+most ‖rest of x_i‖ ‖rest of x_j‖ (by Cauchy–Schwarz, also for negative values); if even that stays below t, the pair is
+dropped. Features are sorted by their mean squared weight, so that the sum is nearly complete after a chunk or two.
+Bounds are float32 with a margin for rounding; pairs that pass are computed again in float64.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,12 @@ from graphpartner.enhance.rule import TOLERANCE, Rule
 
 CHUNK = 16
 U = np.uint64  # an unsigned index spares numba the test for a negative one, half of the time of these loops
-MOST_STEPS = 8192  # resolution of ‖rest of x_i‖ over the features
+MAX_STEPS = 8192  # resolution of ‖rest of x_i‖ over the features
 
 
-def prepare(features: Features, rule: Rule, reach: Reach, symmetric: bool) -> Callable[[int, int], Block]:
-    """The join of rows start…stop as a function; only j > i where the pattern is symmetric."""
+def weighted_join(rule: Rule, reach: Reach, symmetric: bool) -> Callable[[int, int], Block]:
+    """Return a function (start, stop) that joins these rows; if ``symmetric``, only with j > i."""
+    features = rule.features
     X = _heaviest_first(features)
     norm = np.sqrt(features.squared)
     lengths = np.diff(X.indptr)
@@ -32,18 +33,18 @@ def prepare(features: Features, rule: Rule, reach: Reach, symmetric: bool) -> Ca
     first_chunk = np.concatenate([[0], np.cumsum(chunks)])
     index_type = np.uint16 if features.num_features < 2**16 else np.uint32
     shift = 0
-    while (features.num_features >> shift) > MOST_STEPS:
+    while (features.num_features >> shift) > MAX_STEPS:
         shift += 1
     index = np.zeros(first_chunk[-1] * CHUNK, dtype=index_type)
     unit = np.zeros(first_chunk[-1] * CHUNK, dtype=np.float32)
-    after_chunk = np.zeros(first_chunk[-1], dtype=np.uint32)  # the step of ‖rest of x_i‖ that follows each chunk
+    after_chunk = np.zeros(first_chunk[-1], dtype=np.uint32)  # index of ‖rest of x_i‖ after each chunk
     rest = np.zeros(first_chunk[-1], dtype=np.float32)
     _chunk(X.indptr, X.indices, X.data, norm, first_chunk, shift, index, unit, after_chunk, rest)
     first_chunk = first_chunk.astype(np.uint64)
     x_indptr, x_indices = X.indptr.astype(np.uint64), X.indices.view(np.uint32)
     margin = (int(lengths.max(initial=0)) + 32) * 1.2e-7 + 1e-6
     if rule.exact:
-        floor = rule.threshold - rule.margin  # pairs at the threshold are settled afterwards, in whole numbers
+        floor = rule.threshold - rule.margin  # pairs at the threshold are decided afterwards, in whole numbers
         near = rule.threshold + rule.margin
     else:
         floor, near = rule.threshold * (1 - TOLERANCE), 0.0
@@ -62,7 +63,7 @@ def prepare(features: Features, rule: Rule, reach: Reach, symmetric: bool) -> Ca
 
 
 def _settle(block: Block, rule: Rule) -> Block:
-    """Decide the pairs around t exactly; float32 values tell which may be meant."""
+    """Decide the pairs around t exactly; their float32 cosines show which these may be."""
     around = np.abs(block.values - rule.threshold) <= 1e-6 * max(1.0, rule.threshold) + rule.margin
     rows = block.rows
     where = np.flatnonzero(around & (rows != block.columns))
@@ -73,7 +74,7 @@ def _settle(block: Block, rule: Rule) -> Block:
 
 
 def _heaviest_first(features: Features) -> sparse.csr_array:
-    """Columns reordered by their mean squared weight in unit rows, and sorted by that order within each row."""
+    """Reorder the columns by their mean squared weight in unit rows, and sort each row accordingly."""
     X = features.matrix
     scale = np.divide(1.0, features.squared, out=np.zeros_like(features.squared), where=features.squared > 0)
     squares = np.square(X.data, dtype=np.float64) * np.repeat(scale, np.diff(X.indptr))
@@ -86,7 +87,7 @@ def _heaviest_first(features: Features) -> sparse.csr_array:
 
 @njit(cache=True, nogil=True)
 def _chunk(indptr, indices, data, norm, first_chunk, shift, index, unit, after_chunk, rest):  # type: ignore[no-untyped-def]
-    """Rows of unit length in chunks of 16, padded with zeros; for each chunk where it ends and what is left."""
+    """Write unit rows in chunks of 16, padded with zeros, and for each chunk its end and the norm of the rest."""
     for row in range(norm.size):
         begin, end = indptr[row], indptr[row + 1]
         to = first_chunk[row] * CHUNK

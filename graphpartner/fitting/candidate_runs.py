@@ -19,7 +19,7 @@ from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.folds import Fold
 from graphpartner.fitting.layouts import CandidateGraphs
-from graphpartner.model.gpnn import Output, forward
+from graphpartner.model.gpnn import GPNNOutput, forward
 from graphpartner.system.parallel import run_on_cores
 from graphpartner.training.batch import Batch
 from graphpartner.training.loop import train_replicas
@@ -220,6 +220,6 @@ def _unseen(num_nodes: int, folds: list[Fold]) -> Tensor:
 
 
 @torch.no_grad()
-def output(problem: PreparedGraph, weight1: Tensor, weight2: Tensor, alpha: float) -> Output:
+def output(problem: PreparedGraph, weight1: Tensor, weight2: Tensor, alpha: float) -> GPNNOutput:
     """Both branches' opinions on every node, without dropout; C columns travel."""
     return forward(problem.X, weight1, weight2, problem.propagate, alpha, smooth=False)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphpartner.enhance.plan import plan_join, working_memory
+from graphpartner.enhance.plan import plan_enhancement, working_memory
 from graphpartner.fitting.candidate_runs import Outcome, output
 from graphpartner.fitting.candidates import Candidate, Traits, candidates
 from graphpartner.fitting.clock import Clock
@@ -157,7 +157,7 @@ class Fit:
         sparse, counts = density(x) < SPARSE, bool((values >= 0).all())
         enhance = False
         if edge_index.numel():
-            plan = plan_join(x, edge_index)
+            plan = plan_enhancement(x, edge_index)
             memory = plan.output_bytes + plan.working_bytes
             affordable = plan.seconds < 0.05 * self.budget and memory < working_memory(None, torch.device("cpu"))
             enhance = affordable and plan.kept < 5 * edge_index.shape[1]

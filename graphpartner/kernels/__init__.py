@@ -1,1 +1,1 @@
-"""What must be fast? One operation a file: its formula in torch, and compiled loops beside it."""
+"""Operations that must be fast: each with its formula in PyTorch, and compiled loops beside it."""

@@ -1,6 +1,4 @@
-"""Adam for R replicas at once: each has its own learning rate and weight decay."""
-
-from typing import Any
+"""Adam for R replicas at once, each with a learning rate and a weight decay of its own."""
 
 import torch
 from torch import Tensor
@@ -10,23 +8,8 @@ from graphpartner.kernels.table import Kernels
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
-def _numba() -> Any:
-    from graphpartner.kernels import adam_numba
-
-    return adam_numba
-
-
-def _triton() -> Any:
-    from graphpartner.kernels import adam_triton
-
-    return adam_triton
-
-
-KERNELS = Kernels(cpu=_numba, cuda=_triton)
-
-
 class Adam:
-    """Adam with L2 regularisation inside it: the decayed weight is part of the gradient.
+    """Adam with L2 regularisation: the weight times its decay is added to the gradient.
 
     Args:
         weight: [R, rows, columns], updated in place.
@@ -37,14 +20,14 @@ class Adam:
     def __init__(self, weight: Tensor, rate: Tensor, decay: Tensor) -> None:
         self.weight, self.rate, self.decay = weight, rate, decay
         self.mean, self.square = torch.zeros_like(weight), torch.zeros_like(weight)
-        self.steps = torch.zeros(1, dtype=torch.float64, device=weight.device)  # on the device, to be part of a program
+        # on the device, so that a CUDA graph can capture it
+        self.steps = torch.zeros(1, dtype=torch.float64, device=weight.device)
 
     def step(self, gradient: Tensor) -> None:
-        """One update by this gradient, [R, rows, columns]."""
+        """Update the weights by their gradient, [R, rows, columns]."""
         self.steps += 1
-        if (loops := KERNELS.on(self.weight.device)) is not None:
-            state = (self.weight, gradient, self.mean, self.square, self.rate, self.decay)
-            loops.adam(*state, self.steps, BETAS, EPSILON)
+        if (loops := Kernels.on(self.weight.device).adam) is not None:
+            loops.step(self, gradient)
             return
         corrections = [(1 - beta**self.steps).float() for beta in BETAS]
         rate, decay = self.rate[:, None, None], self.decay[:, None, None]
@@ -55,6 +38,6 @@ class Adam:
         self.weight.sub_(rate * (self.mean / corrections[0]) / denominator)
 
     def keep(self, replicas: Tensor) -> None:
-        """Go on with these replicas alone."""
+        """Drop all replicas but these."""
         for name in ("weight", "rate", "decay", "mean", "square"):
             setattr(self, name, getattr(self, name)[replicas])

@@ -1,4 +1,4 @@
-"""The compiled CPU loop of :mod:`graphpartner.kernels.adam`. Imported only where numba is installed."""
+"""Adam on a CPU, in numba."""
 
 from typing import Any
 
@@ -6,24 +6,16 @@ import numba
 import numpy as np
 from torch import Tensor
 
+from graphpartner.kernels.adam import BETAS, EPSILON, Adam
+
 ONE = np.float32(1)
 
 
-def adam(
-    W: Tensor,
-    G: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    rate: Tensor,
-    decay: Tensor,
-    steps: Tensor,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> None:
-    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``steps`` [1]."""
-    corrections = (1 - beta ** float(steps) for beta in betas)
-    constants = (np.float32(constant) for constant in (*corrections, *betas, epsilon))
-    state = (W, G.contiguous(), mean, square, rate, decay)
+def step(adam: Adam, gradient: Tensor) -> None:
+    """Update the weights in place by their gradient."""
+    corrections = (1 - beta ** float(adam.steps) for beta in BETAS)
+    constants = (np.float32(constant) for constant in (*corrections, *BETAS, EPSILON))
+    state = (adam.weight, gradient.contiguous(), adam.mean, adam.square, adam.rate, adam.decay)
     _adam(*(part.detach().numpy() for part in state), *constants)
 
 

@@ -1,27 +1,18 @@
-"""The compiled GPU loop of :mod:`graphpartner.kernels.adam`, in Triton. Imported only where there is a GPU."""
+"""Adam on a GPU, in Triton."""
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from graphpartner.kernels.adam import BETAS, EPSILON, Adam
+
 
 @triton.jit(do_not_specialize=["size", "total"])
 def _adam(
-    W,
-    G,
-    mean,
-    square,
-    rate,
-    decay,
-    corrections,
-    size,
-    total,
-    BETA1: tl.constexpr,
-    BETA2: tl.constexpr,
-    EPSILON: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    W, G, mean, square, rate, decay, corrections, size, total, BETA1: tl.constexpr, BETA2: tl.constexpr,
+    TINY: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < total
     replica = place // size
@@ -33,22 +24,12 @@ def _adam(
     tl.store(square + place, v, mask=inside)
     correction1, correction2 = tl.load(corrections), tl.load(corrections + 1)
     step = tl.load(rate + replica, mask=inside, other=0) * (m / correction1)
-    tl.store(W + place, weight - step / (tl.sqrt(v / correction2) + EPSILON), mask=inside)
+    tl.store(W + place, weight - step / (tl.sqrt(v / correction2) + TINY), mask=inside)
 
 
-def adam(
-    W: Tensor,
-    G: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    rate: Tensor,
-    decay: Tensor,
-    steps: Tensor,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> None:
-    """One step of Adam in place, all tensors [R, rows, columns], ``rate`` and ``decay`` [R], ``steps`` [1]."""
-    corrections = torch.cat([1 - beta**steps for beta in betas]).float()
-    block, size = 1024, W[0].numel()
-    grid = (triton.cdiv(W.numel(), block),)
-    _adam[grid](W, G.contiguous(), mean, square, rate, decay, corrections, size, W.numel(), *betas, epsilon, block)
+def step(adam: Adam, gradient: Tensor) -> None:
+    """Update the weights in place by their gradient."""
+    corrections = torch.cat([1 - beta**adam.steps for beta in BETAS]).float()
+    block, size, total = 1024, adam.weight[0].numel(), adam.weight.numel()
+    state = (adam.weight, gradient.contiguous(), adam.mean, adam.square, adam.rate, adam.decay)
+    _adam[(triton.cdiv(total, block),)](*state, corrections, size, total, *BETAS, EPSILON, block)

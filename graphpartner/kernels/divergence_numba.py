@@ -1,4 +1,4 @@
-"""The compiled CPU loop of :mod:`graphpartner.kernels.divergence`. Imported only where numba is installed."""
+"""The KL divergence between two softmax distributions on a CPU, in numba."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ZERO, ONE = np.float32(0), np.float32(1)
 
 
 def divergence(P: Tensor, Q: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """KL of every row, and T times its gradients by P and Q."""
+    """Return the KL divergence of every row, and T times its gradients by P and Q."""
     P, Q = P.contiguous(), Q.contiguous()
     rows, by_p, by_q = P.new_empty(P.shape[:-1]), torch.empty_like(P), torch.empty_like(Q)
     arrays = (part.detach().view(-1, *P.shape[-2:]).numpy() for part in (P, Q, by_p, by_q))
@@ -21,7 +21,7 @@ def divergence(P: Tensor, Q: Tensor, temperature: Tensor) -> tuple[Tensor, Tenso
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def _exponentials(row: Any, per: Any, out: Any) -> Any:
-    """Out = exp(row · per − largest); the logarithm of what row · per must be lowered by to be a log-softmax."""
+    """Write the softmax of row · per to ``out`` and return the logarithm of Σ exp(row · per)."""
     largest = row[0]
     for j in range(1, row.size):
         largest = max(largest, row[j])
@@ -40,7 +40,7 @@ def _divergence(P: Any, Q: Any, by_p: Any, by_q: Any, rows: Any, temperature: An
     for place in numba.prange(replicas * n):
         r, i = place // n, place % n
         per = ONE / temperature[r]
-        p, q = by_p[r, i], by_q[r, i]  # the softmaxes first, then the gradients
+        p, q = by_p[r, i], by_q[r, i]  # hold the softmaxes first, then the gradients
         shift = _exponentials(Q[r, i], per, q) - _exponentials(P[r, i], per, p)
         kl = ZERO
         for j in range(classes):

@@ -1,12 +1,12 @@
-"""Random numbers that depend on a run's seed, the epoch and the place alone.
+"""Counter-based random numbers: functions of a run's seed, the epoch and a place alone.
 
-Every draw is a hash of (key, counter): the key comes from the run's seed, the name of the stream and the epoch, the
-counter says which entry of a matrix is meant. So a run among a hundred draws what it would draw alone, on any device,
-in any order of computation, and the same entry of X is dropped whether X is stored sparse or dense.
+Every draw is a hash of (key, counter): the key is made of the run's seed, the stream and the epoch, the counter is the
+place of an entry in its matrix. So a run among a hundred draws what it would draw alone, on any device and in any order
+of computation, and the same entry of X is dropped whether X is stored sparse or dense.
 
 The hash xors the counter with one half of the key, adds the other half between two rounds of the 32-bit mixer
-x ^= x ≫ 16, x *= 0x7feb352d, x ^= x ≫ 15, x *= 0x846ca68b, x ^= x ≫ 16, and gives 32 random bits. It is written here in
-torch's wrapping int32 arithmetic; compiled kernels elsewhere repeat it bit for bit.
+x ^= x ≫ 16, x *= 0x7feb352d, x ^= x ≫ 15, x *= 0x846ca68b, x ^= x ≫ 16, and returns 32 random bits. It is written here
+in the wrapping int32 arithmetic of PyTorch; compiled kernels repeat it bit for bit.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from torch import Tensor
 
 STREAMS = ("weight1", "weight2", "input", "hidden", "partner", "negatives", "edges", "nodes")
 
-LAYER = 256  # so many numbers are kept for the streams of one layer
+LAYER = 256  # numbers reserved for the streams of one layer
 
 MULTIPLIER1 = 0x7FEB352D
 MULTIPLIER2 = 0x846CA68B - 2**32  # as a signed int32
 
 
 def keys(seeds: list[int], stream: str, epochs: int, layer: int = 0) -> Tensor:
-    """Both halves of the keys of one stream, int32 [epochs, R, 2]; every layer and every view has its own.
+    """Return both halves of the keys of one stream, int32 [epochs, R, 2]; every layer and every view has its own.
 
-    A 64-bit mixer (splitmix64) over seed, stream and epoch: neighbouring seeds and epochs get unrelated keys.
+    A 64-bit mixer (splitmix64) of seed, stream and epoch makes the keys of neighbouring seeds and epochs unrelated.
     """
     seed = np.array([s & (2**64 - 1) for s in seeds], np.uint64)[None, :]
     epoch = np.arange(epochs, dtype=np.uint64)[:, None]
@@ -36,7 +36,7 @@ def keys(seeds: list[int], stream: str, epochs: int, layer: int = 0) -> Tensor:
 
 
 def child_seeds(seed: int, count: int) -> list[int]:
-    """Seeds of further runs that belong to a run, such as its teachers: they follow from its own seed."""
+    """Derive the seeds of ``count`` further runs, such as teachers, from that of a run."""
     parent = _splitmix(np.array([seed & (2**64 - 1)], np.uint64))
     places: NDArray[np.uint64] = np.arange(count, dtype=np.uint64) + np.uint64(2**63)
     with np.errstate(over="ignore"):
@@ -44,7 +44,7 @@ def child_seeds(seed: int, count: int) -> list[int]:
 
 
 def bits(key: Tensor, counter: Tensor) -> Tensor:
-    """32 random bits as int32, for keys [..., 2] and counters int32 [m]: [..., m]."""
+    """Return 32 random bits as int32 [..., m], for keys [..., 2] and counters int32 [m]."""
     x = counter ^ key[..., 0, None]
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * MULTIPLIER1
@@ -54,29 +54,29 @@ def bits(key: Tensor, counter: Tensor) -> Tensor:
 
 
 def counters(*shape: int, device: torch.device | str = "cpu") -> Tensor:
-    """The counters of a matrix of this shape, row by row, int32 (wrapping beyond 2³² entries)."""
+    """Return the counters of a matrix of this shape, row by row, int32 (wrapping beyond 2³² entries)."""
     total = int(np.prod(shape))
     return torch.arange(total, device=device).to(torch.int32).reshape(shape)
 
 
 def keep_below(probability: Tensor) -> Tensor:
-    """The int32 threshold under which a draw falls with this probability (at most 1 − 2⁻³²)."""
+    """Return the int32 threshold that a draw is below with this probability (at most 1 − 2⁻³²)."""
     return (probability.double() * 2**32 - 2**31).clamp(max=2**31 - 1).to(torch.int32)
 
 
 def uniform(key: Tensor, counter: Tensor) -> Tensor:
-    """Uniform in [0, 1), float32, 24 bits."""
+    """Draw uniformly from [0, 1), float32 with 24 random bits."""
     return ((bits(key, counter) >> 8) & 0xFFFFFF).to(torch.float32) * 2**-24
 
 
 def choices(key: Tensor, count: int, among: int) -> Tensor:
-    """``count`` draws with replacement from 0 … among − 1, int64 [..., count]."""
+    """Draw ``count`` numbers with replacement from 0 … among − 1, int64 [..., count]."""
     drawn = bits(key, counters(count, device=key.device)).long() & 0xFFFFFFFF
     return (drawn * among) >> 32
 
 
 def glorot(key: Tensor, rows: int, columns: int) -> Tensor:
-    """Glorot-uniform weights, float32 [..., rows, columns]."""
+    """Draw Glorot-uniform weights, float32 [..., rows, columns]."""
     bound = (6.0 / (rows + columns)) ** 0.5
     flat = uniform(key, counters(rows * columns, device=key.device))
     return (flat * 2 - 1).mul_(bound).reshape(*key.shape[:-1], rows, columns)

@@ -1,4 +1,4 @@
-"""Dropout by counter-based draws: every replica drops what its own seed says."""
+"""Dropout by counter-based draws: what a replica drops depends on its own seed alone."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,30 +14,15 @@ from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.kernels.table import Kernels
 
 
-def _numba() -> Any:
-    from graphpartner.kernels import dropout_numba
-
-    return dropout_numba
-
-
-def _triton() -> Any:
-    from graphpartner.kernels import dropout_triton
-
-    return dropout_triton
-
-
-KERNELS = Kernels(cpu=_numba, cuda=_triton)
-
-
 @dataclass(frozen=True)
 class Rate:
-    """How much each of R replicas drops, and what follows from it: computed once, used every epoch."""
+    """The dropout rates of R replicas, and what follows from them: computed once, used in every epoch."""
 
     rate: Tensor
 
     @cached_property
     def below(self) -> Tensor:
-        """A draw below this keeps its entry, int32 [R]."""
+        """An entry is kept where its draw is below this threshold, int32 [R]."""
         return keep_below(1 - self.rate.double())
 
     @cached_property
@@ -49,9 +34,9 @@ class Rate:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Which entries to drop, for R replicas and one epoch.
+    """Dropout for R replicas in one epoch.
 
-    ``key`` is int32 [R, 2]; an entry survives with probability 1 − rate and is scaled by 1 / (1 − rate).
+    ``key`` is int32 [R, 2]; an entry is kept with probability 1 − rate and is scaled by 1 / (1 − rate).
     """
 
     key: Tensor
@@ -59,36 +44,36 @@ class Dropout:
 
     @property
     def draws(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What a compiled loop needs to know."""
+        """The arguments of the compiled loops."""
         return self.key, self.rate.below, self.rate.scale
 
     def of(self, replica: int) -> "Dropout":
-        """That of one replica alone."""
+        """Return the dropout of one replica."""
         return Dropout(self.key[replica : replica + 1], Rate(self.rate.rate[replica : replica + 1]))
 
     def mask(self, counter: Tensor) -> Tensor:
-        """0 or ``scale`` for every counter, [R, m]."""
+        """Return 0 or ``scale`` for every counter, [R, m]."""
         kept = bits(self.key, counter) < self.rate.below[..., None]
         return kept * self.rate.scale[..., None]
 
     def hidden(self, H: Tensor) -> Tensor:
-        """Dropout of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
-        return _Drop.apply(H, self)
+        """Drop entries of H [R, n, h]; entry (i, c) of every replica has the counter i·h + c."""
+        return _HiddenDropout.apply(H, self)
 
     def nodes(self, H: Tensor) -> Tensor:
-        """DropNode: whole rows of H [R, n, h] dropped; row i has the counter i."""
+        """Drop whole rows of H [R, n, h] (DropNode); row i has the counter i."""
         return H * self.mask(counters(H.shape[1], device=H.device)).to(H.dtype)[..., None]
 
     def input(self, X: SparseMatrix | Tensor | HopFeatures) -> "DroppedFeatures | HopFeatures":
-        """Dropout of the features X [n, d], to be multiplied by the weights of every replica."""
+        """Drop entries of the features X [n, d], separately for every replica whose weights they multiply."""
         return X.dropped(self.input) if isinstance(X, HopFeatures) else DroppedFeatures(X, self)
 
 
 @dataclass(frozen=True)
 class DroppedFeatures:
-    """X̃, another one for every replica, never stored as a whole: ``X̃ @ W`` takes [R, d, h] to [R, n, h].
+    """X̃, different for every replica and never stored as a whole: ``X̃ @ W`` takes [R, d, h] to [R, n, h].
 
-    Entry (i, j) has the counter i·d + j, whether X is sparse or dense, so both drop the same entries.
+    Entry (i, j) has the counter i·d + j, so that a sparse and a dense X drop the same entries.
     """
 
     X: SparseMatrix | Tensor
@@ -98,7 +83,7 @@ class DroppedFeatures:
         return _DroppedProduct.apply(W, self.X, self.dropout)
 
 
-class _Drop(torch.autograd.Function):
+class _HiddenDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, dropout: Dropout) -> Tensor:
         ctx.dropout = dropout
@@ -121,16 +106,16 @@ class _DroppedProduct(torch.autograd.Function):
 
 
 def dropped(H: Tensor, dropout: Dropout) -> Tensor:
-    """H [R, n, h] with dropped entries at zero and the others scaled."""
-    if (loops := KERNELS.on(H.device)) is not None:
-        return loops.drop(H, *dropout.draws)
+    """Return H [R, n, h] with dropped entries at zero and the others scaled."""
+    if (loops := Kernels.on(H.device).dropout) is not None:
+        return loops.dropped(H, *dropout.draws)
     replicas, n, width = H.shape
     return H * dropout.mask(counters(n * width, device=H.device)).to(H.dtype).reshape(replicas, n, width)
 
 
 def dropped_product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Tensor:
-    """X̃ W for W [R, d, h]: [R, n, h]."""
-    if isinstance(X, SparseMatrix) and (loops := KERNELS.on(W.device)) is not None:
+    """Return X̃ W for W [R, d, h]: [R, n, h]."""
+    if isinstance(X, SparseMatrix) and (loops := Kernels.on(W.device).dropout) is not None:
         return loops.dropped_product(X.csr, W, *dropout.draws)
     out = W.new_empty(X.shape[0], W.shape[0], W.shape[2])
     for replica, weight in enumerate(W):
@@ -139,14 +124,14 @@ def dropped_product(X: SparseMatrix | Tensor, W: Tensor, dropout: Dropout) -> Te
 
 
 def dropped_product_gradient(X: SparseMatrix | Tensor, G: Tensor, dropout: Dropout) -> Tensor:
-    """X̃ᵀ G for G [R, n, h]: [R, d, h]."""
-    if isinstance(X, SparseMatrix) and (loops := KERNELS.on(G.device)) is not None:
-        return loops.dropped_gradient(X.transpose, G, *dropout.draws)
+    """Return X̃ᵀ G for G [R, n, h]: [R, d, h]."""
+    if isinstance(X, SparseMatrix) and (loops := Kernels.on(G.device).dropout) is not None:
+        return loops.dropped_product_gradient(X.transpose, G, *dropout.draws)
     return torch.stack([_dropped(X, dropout, replica, transpose=True) @ each for replica, each in enumerate(G)])
 
 
 def _dropped(X: SparseMatrix | Tensor, dropout: Dropout, replica: int, transpose: bool = False) -> Tensor:
-    """X̃ of one replica, or its transpose."""
+    """Return X̃ of one replica, or its transpose."""
     columns, own = X.shape[1], dropout.of(replica)
     if isinstance(X, Tensor):
         dense = dropped(X[None], own)[0]

@@ -1,7 +1,7 @@
-"""The compiled CPU loops of :mod:`graphpartner.kernels.dropout`: dropout by counter, and X̃ W with X̃ dropped on the fly.
+"""Dropout by counter-based draws on a CPU, in numba; X̃ W is computed without storing X̃.
 
-They repeat, bit for bit or up to the order of float32 sums, what is written there in plain torch; tests compare the
-two. Hidden states lie in memory as [n, R, h], weights as [R, d, h]. Imported only where numba is installed.
+Which entries are dropped agrees with PyTorch bit for bit, sums up to the order of their float32 terms. Hidden states
+lie in memory as [n, R, h], weights as [R, d, h].
 """
 
 from typing import Any
@@ -17,16 +17,16 @@ u32, zero = np.uint32, np.float32(0)
 CHUNK = 32  # rows of X whose kept entries share a scratch list
 
 
-def drop(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """H [R, n, h] with dropped entries at zero and the others scaled, in memory [n, R, h]."""
+def dropped(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """Return H [R, n, h] with dropped entries at zero and the others scaled, in memory [n, R, h]."""
     rows = H.transpose(0, 1).contiguous()
     out = torch.empty_like(rows)
-    _drop(*_arrays(rows, key, below, scale, out))
+    _dropped(*_arrays(rows, key, below, scale, out))
     return out.transpose(0, 1)
 
 
 def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]; entry (i, j) draws with counter i·d + j."""
+    """Return X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]; entry (i, j) has the counter i·d + j."""
     (replicas, d, width), n = W.shape, csr.shape[0]
     out = W.new_empty(n * replicas, width)
     rows = W.reshape(-1, width)
@@ -34,8 +34,8 @@ def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: T
     return out.view(n, replicas, width).transpose(0, 1)
 
 
-def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h], the gradient of ``dropped_product`` by W."""
+def dropped_product_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """Return X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h], the gradient of ``dropped_product`` by W."""
     (replicas, _, width), d = G.shape, transpose.shape[0]
     out = G.new_empty(replicas, d, width)
     rows = G.transpose(0, 1).reshape(-1, width)
@@ -54,7 +54,7 @@ def _arrays(*tensors: Tensor) -> tuple[Any, ...]:
 
 @numba.njit(inline="always")
 def random_bits(counter: Any, key0: Any, key1: Any) -> Any:
-    """The hash of :func:`graphpartner.kernels.draws.bits`, for one entry."""
+    """Return the hash of :func:`graphpartner.kernels.draws.bits` for one entry."""
     x = u32(counter) ^ u32(key0)
     x = u32(x ^ (x >> u32(16)))
     x = u32(x * u32(0x7FEB352D))
@@ -64,8 +64,8 @@ def random_bits(counter: Any, key0: Any, key1: Any) -> Any:
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
-def _drop(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
-    """Entry (i, r, c) draws with counter i·h + c."""
+def _dropped(H: Any, key: Any, below: Any, scale: Any, out: Any) -> None:
+    """Entry (i, r, c) has the counter i·h + c."""
     n, replicas, width = H.shape
     for i in numba.prange(n):
         for r in range(replicas):
@@ -83,9 +83,9 @@ def _dropped_product(
 ) -> None:  # fmt: skip
     """out[a, r] = Σ_b x̃_ab rows[b, r], for X̃ and for its transpose.
 
-    Where things lie is said by pairs of strides: entry (a, b) draws with counter (a, b)·counter, what it is multiplied
-    with is row (b, r)·source of ``rows``, and the sum is row (a, r)·sink of ``out``. The kept entries of a row are
-    listed first and added up then: a branch on a coin flip in the inner loop would be mispredicted half of the time.
+    Places are given by pairs of strides: entry (a, b) has the counter (a, b)·counter and is multiplied by row
+    (b, r)·source of ``rows``; the sum is row (a, r)·sink of ``out``. The kept entries of a row are listed before they
+    are added up: a branch on a coin flip in the inner loop would be mispredicted half of the time.
     """
     n = crow.size - 1
     for chunk in numba.prange((n + CHUNK - 1) // CHUNK):

@@ -1,6 +1,6 @@
-"""The compiled GPU loops of :mod:`graphpartner.kernels.dropout`, in Triton: the twins of those in numba.
+"""Dropout by counter-based draws on a GPU, in Triton; X̃ W is computed without storing X̃.
 
-Imported only where there is a GPU. Hidden states lie in memory as [n, R, h], weights as [R, d, h].
+Hidden states lie in memory as [n, R, h], weights as [R, d, h].
 """
 
 import triton
@@ -15,7 +15,7 @@ FEW = 7_000  # rows of all replicas: with one warp each, fewer would leave most 
 
 @triton.jit
 def random_bits(counter, key0, key1):
-    """The hash of :func:`graphpartner.kernels.draws.bits`, entry by entry."""
+    """Return the hash of :func:`graphpartner.kernels.draws.bits` for every entry."""
     x = counter.to(tl.uint32) ^ key0.to(tl.uint32, bitcast=True)
     x = x ^ (x >> 16)
     x = x * 0x7FEB352D
@@ -26,7 +26,7 @@ def random_bits(counter, key0, key1):
 
 
 @triton.jit(do_not_specialize=["replicas", "total"])
-def _drop(
+def _dropped(
     H, key, below, scale, out, replicas, total, stride_replica, stride_row, WIDTH: tl.constexpr, BLOCK: tl.constexpr
 ):
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -45,20 +45,9 @@ def _drop(
 
 @triton.jit(do_not_specialize=["replicas", "columns"])
 def _dropped_product(
-    crow,
-    col,
-    value,
-    W,
-    key,
-    below,
-    scale,
-    out,
-    replicas,
-    columns,
-    WIDTH: tl.constexpr,
-    LANES: tl.constexpr,
+    crow, col, value, W, key, below, scale, out, replicas, columns, WIDTH: tl.constexpr, LANES: tl.constexpr,
     ENTRIES: tl.constexpr,
-):
+):  # fmt: skip
     i, r = tl.program_id(0), tl.program_id(1)
     lane = tl.arange(0, LANES)
     key0, key1 = tl.load(key + 2 * r), tl.load(key + 2 * r + 1)
@@ -81,22 +70,9 @@ def _dropped_product(
 
 @triton.jit(do_not_specialize=["replicas", "columns"])
 def _dropped_gradient(
-    crow,
-    col,
-    value,
-    G,
-    key,
-    below,
-    scale,
-    out,
-    replicas,
-    columns,
-    stride_replica,
-    stride_row,
-    WIDTH: tl.constexpr,
-    LANES: tl.constexpr,
-    ENTRIES: tl.constexpr,
-):
+    crow, col, value, G, key, below, scale, out, replicas, columns, stride_replica, stride_row,
+    WIDTH: tl.constexpr, LANES: tl.constexpr, ENTRIES: tl.constexpr,
+):  # fmt: skip
     j, r = tl.program_id(0), tl.program_id(1)
     lane = tl.arange(0, LANES)
     key0, key1 = tl.load(key + 2 * r), tl.load(key + 2 * r + 1)
@@ -117,40 +93,31 @@ def _dropped_gradient(
     tl.store(out + (r.to(tl.int64) * columns + j) * WIDTH + lane, total, mask=lane < WIDTH)
 
 
-def drop(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """H [R, n, h] with dropped entries at zero and the others scaled, in memory [n, R, h]."""
+def dropped(H: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """Return H [R, n, h] with dropped entries at zero and the others scaled, in memory [n, R, h]."""
     replicas, n, width = H.shape
     if H.stride(2) != 1:
         H = H.contiguous()
     out = H.new_empty(n, replicas, width)
     block = 1024
     grid = (triton.cdiv(out.numel(), block),)
-    _drop[grid](H, key, below, scale, out, replicas, out.numel(), H.stride(0), H.stride(1), width, block)
+    _dropped[grid](H, key, below, scale, out, replicas, out.numel(), H.stride(0), H.stride(1), width, block)
     return out.transpose(0, 1)
 
 
 def dropped_product(csr: Tensor, W: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]."""
+    """Return X̃ W for X in CSR and W [R, d, h]: [R, n, h], in memory [n, R, h]."""
     (replicas, columns, width), n = W.shape, csr.shape[0]
     out = W.new_empty(n, replicas, width)
     _dropped_product[(n, replicas)](
-        *_parts(csr),
-        W.contiguous(),
-        key,
-        below,
-        scale,
-        out,
-        replicas,
-        columns,
-        width,
-        triton.next_power_of_2(width),
+        *_parts(csr), W.contiguous(), key, below, scale, out, replicas, columns, width, triton.next_power_of_2(width),
         **MANY_ROWS,
-    )
+    )  # fmt: skip
     return out.transpose(0, 1)
 
 
-def dropped_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
-    """X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h]."""
+def dropped_product_gradient(transpose: Tensor, G: Tensor, key: Tensor, below: Tensor, scale: Tensor) -> Tensor:
+    """Return X̃ᵀ G for Xᵀ in CSR and G [R, n, h]: [R, d, h]."""
     replicas, _, width = G.shape
     columns = transpose.shape[0]
     if G.stride(2) != 1:

@@ -1,8 +1,8 @@
-"""Products over the edges of a graph with a value of their own for every edge and every replica.
+"""Products over the edges of a graph, with a value for every edge and every replica.
 
-Attention (GAT) and dropped edges (DropEdge, APPNP) multiply by matrices that differ from replica to replica in their
-values but never in their pattern. Values lie in memory as [E, G], hidden states as [n, G, c], G being replicas, or
-replicas × heads: so all G values of an edge, and all G rows of a node, are read in one go.
+Attention (GAT) and dropped edges (DropEdge, APPNP) multiply by matrices that differ between replicas in their values
+but not in their pattern. Values lie in memory as [E, G] and hidden states as [n, G, c], where G counts replicas, or
+replicas × heads: all G values of an edge, and all G rows of a node, are read together.
 """
 
 from functools import cached_property
@@ -14,21 +14,6 @@ from torch import Tensor
 from graphpartner.graph.adjacency import csr
 from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.kernels.table import Kernels
-
-
-def _numba() -> Any:
-    from graphpartner.kernels import edge_products_numba
-
-    return edge_products_numba
-
-
-def _triton() -> Any:
-    from graphpartner.kernels import edge_products_triton
-
-    return edge_products_triton
-
-
-KERNELS = Kernels(cpu=_numba, cuda=_triton)
 
 
 class Edges:
@@ -46,34 +31,34 @@ class Edges:
 
     @cached_property
     def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows, columns and edges of the transposed pattern, in CSR form: what the gradient walks along."""
+        """Row starts, columns and edges of the transposed pattern in CSR form, for the gradient."""
         numbered = csr(self.crow.long(), self.col.long(), self.order.double(), (self.num_nodes, self.num_nodes))
         csc = numbered.to_sparse_csc()
         return csc.ccol_indices().int(), csc.row_indices().int(), csc.values().int()
 
     @cached_property
     def into(self) -> SparseMatrix:
-        """[n, E]: ``into @ values`` adds up the edges that go into each node."""
+        """[n, E]: ``into @ values`` sums over the incoming edges of each node."""
         ones = torch.ones(self.count, device=self.crow.device)
         return SparseMatrix(csr(self.crow, self.order, ones, (self.num_nodes, self.count)))
 
     @cached_property
     def out_of(self) -> SparseMatrix:
-        """[n, E]: ``out_of @ values`` adds up the edges that come out of each node."""
+        """[n, E]: ``out_of @ values`` sums over the outgoing edges of each node."""
         crow, _, order = self.transposed
         ones = torch.ones(self.count, device=self.crow.device)
         return SparseMatrix(csr(crow, order, ones, (self.num_nodes, self.count)))
 
     def sums(self, by_source: Tensor, by_target: Tensor) -> Tensor:
-        """by_source[source] + by_target[target] of every edge, from two times [n, G] to [E, G]."""
+        """Return by_source[source] + by_target[target] for every edge, [E, G], from two tensors [n, G]."""
         return _Sums.apply(by_source, by_target, self)
 
     def product(self, values: Tensor, H: Tensor) -> Tensor:
-        """Σ_e value_e H[source] for every target: values [E, G], H [n, G, c] → [n, G, c]; differentiable in both."""
+        """Return Σ_e value_e H[source] for every target, [n, G, c], differentiable in values [E, G] and H [n, G, c]."""
         return _Product.apply(values, H, self)
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """The softmax of scores [E, G] over the edges into each node."""
+        """Return the softmax of scores [E, G] over the incoming edges of each node."""
         return _Softmax.apply(scores, self)
 
 
@@ -108,7 +93,7 @@ class _Product(torch.autograd.Function):
 
 
 class _Softmax(torch.autograd.Function):
-    """p_e = exp(s_e) / Σ exp(s) over the edges into the same node; the gradient is p_e (g_e − Σ p g)."""
+    """p_e = exp(s_e) / Σ exp(s) over the incoming edges of a node; the gradient is p_e (g_e − Σ p g)."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, edges: Edges) -> Tensor:
@@ -128,15 +113,15 @@ class _Softmax(torch.autograd.Function):
 
 
 def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Tensor) -> Tensor:
-    """Row i of the result is Σ values[order[p]] H[col[p]] over the places p of row i; G by G, c columns each."""
-    if (loops := KERNELS.on(H.device)) is not None:
+    """Return Σ values[order[p]] H[col[p]] over the places p of row i, for every row i and each of G groups."""
+    if (loops := Kernels.on(H.device).edge_products) is not None:
         return loops.weighted_sum(crow, col, order, values, H)
     row = torch.repeat_interleave(torch.arange(H.shape[0], device=H.device), crow.diff(), output_size=col.numel())
     return torch.zeros_like(H).index_add_(0, row, values[order.long(), :, None] * H[col.long()])
 
 
 def dots(edges: Edges, G: Tensor, H: Tensor) -> Tensor:
-    """⟨G[target], H[source]⟩ for every edge, [E, G]."""
-    if (loops := KERNELS.on(H.device)) is not None:
+    """Return ⟨G[target], H[source]⟩ for every edge, [E, G]."""
+    if (loops := Kernels.on(H.device).edge_products) is not None:
         return loops.dots(edges.crow, edges.col, edges.row, G, H)
     return (G[edges.target] * H[edges.source]).sum(-1)

@@ -1,4 +1,4 @@
-"""Products over edges on a CPU, in numba. Imported only where numba is installed."""
+"""Products over edges on a CPU, in numba."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Tensor) -> Tensor:
-    """:func:`graphpartner.kernels.edge_products.weighted_sum` for contiguous values [E, G] and H [n, G, c]."""
+    """Sum over edges as :func:`graphpartner.kernels.edge_products.weighted_sum`; values and H are contiguous."""
     out = H.new_empty(H.shape)
     _weighted_sum(*(tensor.detach().numpy() for tensor in (crow, col, order, values, H, out)))
     return out
 
 
 def dots(crow: Tensor, col: Tensor, row: Tensor, G: Tensor, H: Tensor) -> Tensor:
-    """:func:`graphpartner.kernels.edge_products.dots` for contiguous G and H [n, G, c]."""
+    """Multiply as :func:`graphpartner.kernels.edge_products.dots`; G and H [n, G, c] are contiguous."""
     out = H.new_empty(col.numel(), H.shape[1])
     _dots(*(tensor.detach().numpy() for tensor in (crow, col, G, H, out)))
     return out

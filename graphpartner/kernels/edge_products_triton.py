@@ -1,4 +1,4 @@
-"""Products over edges on a GPU, in Triton. Imported only where there is a GPU."""
+"""Products over edges on a GPU, in Triton."""
 
 import triton
 import triton.language as tl
@@ -42,7 +42,7 @@ def _dots(row, col, G, H, out, groups, width, GROUPS: tl.constexpr, WIDTH: tl.co
 
 
 def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Tensor) -> Tensor:
-    """:func:`graphpartner.kernels.edge_products.weighted_sum` for contiguous values [E, G] and H [n, G, c]."""
+    """Sum over edges as :func:`graphpartner.kernels.edge_products.weighted_sum`; values and H are contiguous."""
     n, groups, width = H.shape
     out = H.new_empty(H.shape)
     lanes = min(LANES, max(16, triton.next_power_of_2(groups * width)))
@@ -52,7 +52,7 @@ def weighted_sum(crow: Tensor, col: Tensor, order: Tensor, values: Tensor, H: Te
 
 
 def dots(crow: Tensor, col: Tensor, row: Tensor, G: Tensor, H: Tensor) -> Tensor:
-    """:func:`graphpartner.kernels.edge_products.dots` for contiguous G and H [n, G, c]."""
+    """Multiply as :func:`graphpartner.kernels.edge_products.dots`; G and H [n, G, c] are contiguous."""
     _, groups, width = H.shape
     out = H.new_empty(col.numel(), groups)
     wide = triton.next_power_of_2(width)

@@ -1,4 +1,4 @@
-"""The sum of Eq. 8 on a CPU, in numba: the sorted entries of both rows are merged. Imported only where numba is."""
+"""The sum of Eq. 8 on a CPU, in numba: the sorted entries of both rows are merged."""
 
 from typing import Any
 
@@ -12,14 +12,13 @@ from graphpartner.graph.adjacency import csr
 CHUNK = 64  # rows that a thread takes at a time
 
 
-def mix(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
-    """See :func:`graphpartner.kernels.mix.mixed`."""
-    crow1, col1, val1 = (
-        part.numpy() for part in (attribute.crow_indices(), attribute.col_indices(), attribute.values())
+def mixed(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
+    """Mix as :func:`graphpartner.kernels.mix.mixed`."""
+    (crow1, col1, val1), (crow2, col2, val2) = (
+        (part.crow_indices().numpy(), part.col_indices().numpy(), part.values().numpy()) for part in (attribute, P)
     )
-    crow2, col2, val2 = (part.numpy() for part in (P.crow_indices(), P.col_indices(), P.values()))
     if beta == 0:
-        crow2 = np.zeros_like(crow2)  # none of its entries
+        crow2 = np.zeros_like(crow2)  # without any entry of P
     crow = np.zeros(attribute.shape[0] + 1, np.int64)
     _count(crow1, col1, crow2, col2, crow)
     np.cumsum(crow, out=crow)
@@ -30,7 +29,7 @@ def mix(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
 
 @numba.njit(parallel=True, nogil=True, cache=True)
 def _count(crow1: Any, col1: Any, crow2: Any, col2: Any, size: Any) -> None:
-    """How many entries each row of the sum has, one place further on."""
+    """Write the number of entries of row i of the sum to size[i + 1]."""
     n = size.size - 1
     for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
         for i in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):

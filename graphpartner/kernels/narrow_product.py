@@ -1,7 +1,7 @@
-"""H W for a W of few columns, on a CPU.
+"""H W for a W with few columns, on a CPU.
 
-Matrix libraries are slow where one side has only a handful of columns, as the C classes are: with W filled up to 16
-columns the same product takes a quarter of the time, and so does its gradient by W computed from the other side.
+Matrix libraries are slow where one factor has only a handful of columns, such as the C classes: with W padded to 16
+columns the product takes a quarter of the time, and so does its gradient by W when computed as (Gᵀ H)ᵀ.
 """
 
 from typing import Any
@@ -14,13 +14,13 @@ NARROW_BELOW = 16
 
 
 def matmul_narrow(H: Tensor, weight: Tensor) -> Tensor:
-    """H W for H [..., n, h] and W [..., h, C], with any number of replicas."""
+    """Return H W for H [..., n, h] and W [..., h, C], with any number of replicas."""
     if H.device.type != "cpu" or weight.shape[-1] >= NARROW_BELOW:
         return H @ weight
-    return _Thin.apply(H, weight)
+    return _NarrowProduct.apply(H, weight)
 
 
-class _Thin(torch.autograd.Function):
+class _NarrowProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, H: Tensor, weight: Tensor) -> Tensor:
         ctx.shapes = H.shape, weight.shape
@@ -39,5 +39,5 @@ class _Thin(torch.autograd.Function):
 
 
 def _without_batch_of_one(H: Tensor) -> Tensor:
-    """A batch of one is slower than no batch."""
+    """Remove a batch dimension of size 1, which would be slower than none."""
     return H[0] if H.dim() == 3 and H.shape[0] == 1 else H

@@ -1,8 +1,8 @@
-"""The log-denominators of GRACE's loss over all pairs of nodes of two views, block by block.
+"""GRACE's loss (NT-Xent) over all pairs of nodes of two views, block by block.
 
-The 2n × 2n similarities are never stored: a block of them is computed, used and forgotten, and computed again for the
-gradient. They are symmetric, so only half of the blocks is needed. On a GPU a compiled loop does it without writing any
-block down; either way products round their factors there: cosines to three digits.
+The 2n × 2n similarities are never stored: a block of them is computed, used and discarded, and computed again for the
+gradient. They are symmetric, so half of the blocks suffice. On a GPU a compiled loop needs no memory for blocks at
+all; with or without it, products round their factors there, cosines to three digits.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,10 @@ from graphpartner.kernels.table import Kernels
 BLOCK = 2048
 
 
-def _triton() -> Any:
-    from graphpartner.kernels import nt_xent_triton
-
-    return nt_xent_triton
-
-
-KERNELS = Kernels(cuda=_triton)
-
-
 def nt_xent(first: Tensor, second: Tensor, temperature: float, block: int = BLOCK) -> Tensor:
-    """GRACE's loss, [R], of two views' projections of the same n nodes, [R, n, h] each.
+    """Return GRACE's loss [R] for the projections of n nodes in two views, [R, n, h] each.
 
-    With z the projections of both views, scaled to length 1, z⁺ the same node in the other view and θ = cosine:
+    With z the projections of both views, z⁺ that of the same node in the other view and θ the cosine:
 
         L = 1/(2n) Σ_a [ln Σ_{b ≠ a} e^{θ(z_a, z_b)/τ} − θ(z_a, z_a⁺)/τ].
 
@@ -37,9 +28,9 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float, block: int = BLOC
     """
     first, second = (torch.nn.functional.normalize(Z, dim=-1) for Z in (first, second))
     Z = torch.cat([first, second], 1)
-    loops = KERNELS.on(Z.device)
+    loops = Kernels.on(Z.device).nt_xent
     if loops is not None and Z.dtype == torch.float32 and Z.shape[-1] <= loops.WIDEST:
-        log_sums = loops.LogSums.apply(Z, temperature)
+        log_sums = loops.log_sums(Z, temperature)
     else:
         log_sums = _LogSums.apply(Z, temperature, block)
     positive = (first * second).sum(-1)
@@ -77,7 +68,7 @@ class _LogSums(torch.autograd.Function):
 
 
 def _blocks(Z: Tensor, temperature: float, block: int) -> Iterator[tuple[slice, slice, Tensor]]:
-    """e_ab = e^{(⟨z_a, z_b⟩ − 1)/τ}, at most 1, with 0 for a = b: the blocks on and above the diagonal."""
+    """Yield e_ab = e^{(⟨z_a, z_b⟩ − 1)/τ} ≤ 1, with e_aa = 0, for the blocks on and above the diagonal."""
     size = Z.shape[1]
     block = max(1, round(block / Z.shape[0] ** 0.5))  # the blocks of all replicas together stay in the cache
     parts = [slice(first, min(first + block, size)) for first in range(0, size, block)]

@@ -1,7 +1,7 @@
-"""Sums and gradients over all pairs of rows on a GPU, in Triton. Imported only where there is a GPU.
+"""The log-denominators of GRACE's loss over all pairs of rows on a GPU, in Triton.
 
-A program keeps its rows and goes through all others; no similarity leaves the chip. Factors are rounded to 16-bit
-floating point, which keeps as many digits as TF32 where no factor is larger than 1, and summed in 32 bits.
+A program keeps its rows and reads all others; similarities stay on the chip. Factors are rounded to 16-bit floating
+point, which has as many digits as TF32 where no factor is larger than 1, and summed in 32 bits.
 """
 
 import math
@@ -18,7 +18,7 @@ FINE = 2.0**14  # the largest weight of a gradient is scaled to this: twice as m
 
 @triton.jit
 def _exponentials(own, other, row, column, size, scale):
-    """2^{scale (⟨z_a, z_b⟩ − 1)}, with 0 for a = b and beyond the end."""
+    """Return 2^{scale (⟨z_a, z_b⟩ − 1)}, with 0 for a = b and beyond the end."""
     e = tl.exp2((tl.dot(own, tl.trans(other)) - 1.0) * scale)
     return tl.where((column[None, :] < size) & (row[:, None] != column[None, :]), e, 0.0)
 
@@ -54,12 +54,14 @@ def _gradient(Z, share, out, size, scale, WIDTH: tl.constexpr, ROWS: tl.constexp
     tl.store(out + row[:, None] * WIDTH + lane[None, :], total, mask=row[:, None] < size)
 
 
-class LogSums(torch.autograd.Function):
-    """Z ↦ ln Σ_{b ≠ a} e^{⟨z_a, z_b⟩/τ} for rows of length 1, [R, N, h] → [R, N]; h at most ``WIDEST``."""
+def log_sums(Z: Tensor, temperature: float) -> Tensor:
+    """Return ln Σ_{b ≠ a} e^{⟨z_a, z_b⟩/τ} for rows of length 1, [R, N, h] → [R, N]; h is at most ``WIDEST``."""
+    return _LogSums.apply(Z, temperature)
 
+
+class _LogSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, Z: Tensor, temperature: float) -> Tensor:
-        """The sums, row by row."""
         width = max(16, triton.next_power_of_2(Z.shape[-1]))  # what a tensor core takes
         packed = torch.nn.functional.pad(Z.half(), (0, width - Z.shape[-1])).contiguous()
         sums = Z.new_empty(Z.shape[:2])
@@ -80,7 +82,7 @@ class LogSums(torch.autograd.Function):
 
 
 def _over_rows(kernel: Any, Z: Tensor, *tensors: Tensor, temperature: float) -> None:
-    """One program for every 128 rows of every replica."""
+    """Launch one program per 128 rows of each replica."""
     replicas, size, width = Z.shape
     rows, columns = 128, 64
     scale = math.log2(math.e) / temperature

@@ -1,6 +1,7 @@
-"""Rows of H, and row by row inner products of two matrices: what scores of node pairs are made of.
+"""Row-wise inner products of two matrices, and the cosine score of Eq. 18 built on them.
 
-Eq. 18 with cosines and self positives, with its gradient written out: two passes over H and G instead of twenty.
+The gradients are written out, so that each operation takes one pass over both matrices forward and one backward; by
+autograd, the cosine score would take twenty.
 """
 
 from typing import Any
@@ -11,26 +12,8 @@ from torch import Tensor
 from graphpartner.kernels.table import Kernels
 
 
-def _numba() -> Any:
-    from graphpartner.kernels import row_products_numba
-
-    return row_products_numba
-
-
-def _triton() -> Any:
-    from graphpartner.kernels import row_products_triton
-
-    return row_products_triton
-
-
-KERNELS = Kernels(cpu=_numba, cuda=_triton)
-
-
 def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for every row of H and G [..., n, h]: three tensors [..., n].
-
-    One pass over both matrices forward and one backward, where writing the products down would take six.
-    """
+    """Return ⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for the rows of H and G [..., n, h]: three tensors [..., n]."""
     dots, own, other = _RowProducts.apply(H, G)
     return dots, own, other
 
@@ -50,7 +33,7 @@ class _RowProducts(torch.autograd.Function):
 
 
 def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients by H and G, from those by the three products."""
+    """Return the gradients by H and G, given those by the three products."""
     if (loops := _loops(H)) is not None:
         by_h, by_g = loops.row_products_gradient(H, G, dots, own, other)
         return by_h, by_g
@@ -59,20 +42,20 @@ def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other
 
 
 def rows_of(H: Tensor, index: Tensor) -> Tensor:
-    """The given rows of H [..., n, c]: the same ones of every replica, or, for an index [..., m], its own."""
+    """Return rows of H [..., n, c] by an index [m] shared by all replicas, or [..., m] with one per replica."""
     if index.dim() == 1:
         return H.index_select(-2, index)
     return H.gather(-2, index[..., None].expand(*index.shape, H.shape[-1]))
 
 
 def _loops(H: Tensor) -> Any | None:
-    return KERNELS.on(H.device) if H.dtype == torch.float32 and H.dim() <= 3 else None
+    return Kernels.on(H.device).row_products if H.dtype == torch.float32 and H.dim() <= 3 else None
 
 
 def cosine_score(H: Tensor, G: Tensor, negatives: Tensor) -> Tensor:
-    """1/n Σ_i ⟨ĥ_i, ĝ_i⟩ − ⟨mean_i ĥ_i, mean_{k∈Ω} ĝ_k⟩ for H and G [..., n, h] and Ω [τ] or [..., τ]: [...].
+    """Return 1/n Σ_i ⟨ĥ_i, ĝ_i⟩ − ⟨mean_i ĥ_i, mean_{k∈Ω} ĝ_k⟩, [...], for H and G [..., n, h] and Ω [τ] or [..., τ].
 
-    ĥ_i is h_i scaled to length one; a zero row stays zero.
+    This is Eq. 18 with cosines and self positives. ĥ_i is h_i scaled to length one; a zero row stays zero.
     """
     return _CosineScore.apply(H, G, negatives)
 
@@ -91,7 +74,7 @@ class _CosineScore(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        """With ∂ĥ = (∂h − ⟨ĥ, ∂h⟩ ĥ) / ‖h‖, and the same for g."""
+        """Use ∂ĥ = (∂h − ⟨ĥ, ∂h⟩ ĥ) / ‖h‖, and the same for g."""
         H, G, negatives, per_h, per_g, cosine, mean, units, against = ctx.saved_tensors
         share = gradient[..., None] / H.shape[-2]
         weight_h, weight_g = share * per_h, share * per_g
@@ -107,5 +90,5 @@ class _CosineScore(torch.autograd.Function):
 
 
 def inverse_root(square: Tensor) -> Tensor:
-    """1 / √s, and 1 for a row shorter than 1e-12: it counts as zero and stays so, with a finite gradient."""
+    """Return 1 / √s, but 1 for rows shorter than 1e-12, which count as zero and so have a finite gradient."""
     return square.masked_fill(square < 1e-24, 1).rsqrt()

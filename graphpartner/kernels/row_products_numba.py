@@ -1,7 +1,4 @@
-"""The compiled CPU loops of :mod:`graphpartner.kernels.row_products`.
-
-Imported only where numba is installed.
-"""
+"""Row-wise inner products on a CPU, in numba."""
 
 from typing import Any
 
@@ -12,7 +9,7 @@ from torch import Tensor
 
 
 def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for H and G [..., n, h]."""
+    """Return ⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for H and G [..., n, h]."""
     H, G = H.contiguous(), G.contiguous()
     dots, own, other = (H.new_empty(H.shape[:-1]) for _ in range(3))
     _products(_rows(H), _rows(G), *(part.view(-1).numpy() for part in (dots, own, other)))
@@ -20,7 +17,7 @@ def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients by H and G."""
+    """Return the gradients by H and G."""
     H, G = H.contiguous(), G.contiguous()
     by_h, by_g = torch.empty_like(H), torch.empty_like(G)
     weights = (part.contiguous().reshape(-1).numpy() for part in (dots, own, other))
@@ -32,7 +29,7 @@ def _rows(H: Tensor) -> Any:
     return H.detach().reshape(-1, H.shape[-1]).numpy()
 
 
-# Sums may be reordered: otherwise a row could not be added up several entries at a time.
+# Sums may be reordered, so that several entries of a row are added at a time.
 @numba.njit(parallel=True, nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def _products(H: Any, G: Any, dots: Any, own: Any, other: Any) -> None:
     for i in numba.prange(H.shape[0]):

@@ -1,4 +1,4 @@
-"""The compiled GPU loops of :mod:`graphpartner.kernels.row_products`. Imported only where there is a GPU."""
+"""Row-wise inner products on a GPU, in Triton."""
 
 import triton
 import triton.language as tl
@@ -46,7 +46,7 @@ def _gradient(
 
 
 def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for H and G [..., n, h]."""
+    """Return ⟨h_i, g_i⟩, ⟨h_i, h_i⟩ and ⟨g_i, g_i⟩ for H and G [..., n, h]."""
     h, g = _three(H), _three(G)
     replicas, rows, width = h.shape
     dots, own, other = (H.new_empty(H.shape[:-1]) for _ in range(3))
@@ -58,7 +58,7 @@ def row_products(H: Tensor, G: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients by H and G, in memory [n, R, h]."""
+    """Return the gradients by H and G, in memory [n, R, h]."""
     h, g = _three(H), _three(G)
     replicas, rows, width = h.shape
     by_h, by_g = (H.new_empty(rows, replicas, width) for _ in range(2))
@@ -71,6 +71,6 @@ def row_products_gradient(H: Tensor, G: Tensor, dots: Tensor, own: Tensor, other
 
 
 def _three(H: Tensor) -> Tensor:
-    """[R, n, h], the last dimension without gaps."""
+    """Return H as [R, n, h], contiguous in the last dimension."""
     H = H if H.dim() == 3 else H[None]
     return H if H.stride(2) == 1 else H.contiguous()

@@ -1,9 +1,7 @@
-"""Sparse × dense products, l in a row: by compiled loops where they are faster, else by PyTorch.
+"""Powers of a sparse matrix times a dense one, M^l H, differentiable in H.
 
-A fixed sparse matrix that multiplies differentiable dense ones, with its transpose kept for the backward pass.
-
-PyTorch's own CSR product sorts the transpose anew in every backward pass; storing it once makes backward as
-cheap as forward.
+The transpose is stored for the backward pass: PyTorch's own CSR product sorts it anew every time, which makes backward
+far slower than forward.
 """
 
 from functools import cached_property
@@ -18,37 +16,18 @@ from graphpartner.kernels.table import Kernels
 from graphpartner.system.errors import InputError
 
 
-def _numba() -> Any:
-    from graphpartner.kernels import spmm_numba
-
-    return spmm_numba
-
-
-def _triton() -> Any:
-    from graphpartner.kernels import spmm_triton
-
-    return spmm_triton
-
-
-KERNELS = Kernels(cpu=_numba, cuda=_triton)
-
-
 def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None = None) -> Tensor:
-    """csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1.
+    """Return csr^steps H for a torch sparse CSR tensor and H [m, c]; the matrix must be square for steps > 1.
 
-    ``order`` says which row of H each row and column of the matrix stands for; None is as they come.
+    Row and column i of the matrix stand for row ``order[i]`` of H; None stands for row i.
     """
     H = H.contiguous()
-    loops = KERNELS.on(H.device)
-    if steps and loops is not None and H.device.type == "cpu" and H.dtype in (torch.float32, torch.float64):
-        return loops.spmm_power(csr, H, steps, torch.empty(0, dtype=torch.int64) if order is None else order)
+    if steps and (loops := Kernels.on(H.device).spmm) is not None and H.dtype in loops.DTYPES:
+        return loops.spmm_power(csr, H, steps, order)
     if order is not None:
         H = H[order]
-    if steps and loops is not None and H.is_cuda and H.dtype == torch.float32:
-        H = loops.spmm_power(csr, H, steps)
-    else:
-        for _ in range(steps):
-            H = csr @ H
+    for _ in range(steps):
+        H = csr @ H
     return H if order is None else torch.empty_like(H).index_copy_(0, order, H)
 
 
@@ -60,7 +39,7 @@ class SparseMatrix:
 
     Args:
         matrix: M, with rows and columns in the order given by ``order``.
-        order: for a square M, which row of H each row and column stands for; None is as they come.
+        order: for a square M, the row of H that each row and column stands for, see :func:`spmm_power`.
     """
 
     def __init__(self, matrix: Tensor, order: Tensor | None = None) -> None:
@@ -69,7 +48,7 @@ class SparseMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return self.csr.shape[0], self.csr.shape[1]
 
     @property
@@ -79,7 +58,7 @@ class SparseMatrix:
 
     @cached_property
     def transpose(self) -> Tensor:
-        """Mᵀ in CSR form: the CSC form of M, read the other way."""
+        """Mᵀ in CSR form: the CSC form of M with rows and columns exchanged."""
         csc = self.csr.to_sparse_csc()
         return csr(csc.ccol_indices(), csc.row_indices(), csc.values(), (self.shape[1], self.shape[0]))
 
@@ -87,14 +66,14 @@ class SparseMatrix:
         return self.power(H, 1)
 
     def power(self, H: Tensor, steps: int) -> Tensor:
-        """M^steps H, one product after the other."""
+        """Return M^steps H, one product after the other."""
         self.check_fits(H)
         if steps == 0:
             return H
         return _Power.apply(H, self, steps)
 
     def rows(self, which: Tensor) -> "SparseMatrix":
-        """M[which]."""
+        """Return M[which]."""
         start, counts = self.csr.crow_indices()[which], self.csr.crow_indices().diff()[which]
         crow = F.pad(counts.cumsum(0), (1, 0))
         stored = torch.arange(int(crow[-1]), device=which.device) + (start - crow[:-1]).repeat_interleave(counts)
@@ -104,10 +83,11 @@ class SparseMatrix:
     def check_fits(self, H: Tensor) -> None:
         """Raise an InputError where M H is not defined: compiled loops would read beyond the end of H."""
         if H.shape[-2] != self.shape[1]:
-            raise InputError(f"a matrix of shape {list(self.shape)} cannot multiply one of shape {list(H.shape)}")
+            rows, shape = self.shape[1], list(self.shape)
+            raise InputError(f"H has shape {list(H.shape)}: must have {rows} rows to follow a matrix of shape {shape}")
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":
-        """The same matrix elsewhere, or in another precision."""
+        """Move the matrix to a device, or convert its values to a dtype."""
         order = None if self.order is None else self.order.to(device=device)
         return SparseMatrix(self.csr.to(device=device, dtype=dtype), order)
 
@@ -116,14 +96,14 @@ class SparseMatrix:
 
 
 def with_int32_indices(matrix: Tensor) -> Tensor:
-    """The same matrix with 32-bit indices where they suffice: half the traffic, and no conversion inside MKL."""
+    """Return the matrix with 32-bit indices if they suffice: half the traffic, and no conversion inside MKL."""
     if matrix.col_indices().dtype == torch.int32 or max(*matrix.shape, matrix.values().numel()) >= 2**31:
         return matrix
     return csr(matrix.crow_indices().int(), matrix.col_indices().int(), matrix.values(), matrix.shape)
 
 
 class _Power(torch.autograd.Function):
-    """H ↦ M^l H; the gradient is G ↦ (Mᵀ)^l G, and nothing needs to be saved for it."""
+    """H ↦ M^l H; its gradient is G ↦ (Mᵀ)^l G, for which no tensor has to be saved."""
 
     @staticmethod
     def forward(ctx: Any, H: Tensor, matrix: SparseMatrix, steps: int) -> Tensor:
@@ -137,14 +117,14 @@ class _Power(torch.autograd.Function):
 
 
 def fold(H: Tensor) -> Tensor:
-    """[..., n, c] → [n, …·c]: replicas become columns. Free where H lies in memory as [n, …, c]."""
+    """Return H [..., n, c] as [n, …·c]: replicas become columns. A view if H lies in memory as [n, …, c]."""
     if H.dim() == 2:
         return H
     return H.reshape(-1, *H.shape[-2:]).transpose(0, 1).reshape(H.shape[-2], -1)
 
 
 def unfold(folded: Tensor, shape: torch.Size) -> Tensor:
-    """[n, …·c] → [..., n, c], a view: the inverse of :func:`fold` for an H of this shape (n may differ)."""
+    """Return [n, …·c] as [..., n, c], a view: the inverse of :func:`fold` for an H of this shape (n may differ)."""
     if len(shape) == 2:
         return folded
     rows = folded.shape[0]

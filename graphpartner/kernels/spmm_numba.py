@@ -1,20 +1,18 @@
-"""Σ_e w_e · row(j_e) on a CPU: the inner loop of every sparse product. Imported only where numba is installed.
+"""Sparse × dense products on a CPU, in numba.
 
-Written as a plain loop, the sum is read from memory and written back for every entry, since the compiler cannot know
-that the result does not overlap the rows. Here 32 columns at a time (then 8) are kept in vector registers until the
-last entry was added: half the time. Entries are added in their order, so a sum does not depend on threads or blocks.
+The inner loop is Σ_e w_e · row(j_e). As a plain loop it would read and write the sum in memory for every entry, since
+the compiler cannot know that the result does not overlap the rows. Here 32 columns at a time (then 8) stay in vector
+registers until the last entry is added, which halves the time.
 
-Sparse × dense products on a CPU, in numba. Imported only where numba is installed.
-
-Columns do not depend on each other, so every thread takes a block of them through all steps: the threads never wait
-for each other, and a block of H stays in the cache. Every sum runs in the order of its row's entries, so the result
-does not depend on the number of threads.
+Columns are independent, so each thread takes a block of them through all steps: threads never wait for each other, and
+a block of H stays in the cache. Entries are added in their order, so the result does not depend on threads or blocks.
 """
 
 from typing import Any
 
 import numba
 import numpy as np
+import torch
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -22,7 +20,7 @@ from torch import Tensor
 
 
 def _sum_of_lanes(lanes: int) -> Any:
-    """A function (weights, index, first, last, rows, out, column) that sums ``lanes`` columns from ``column`` on."""
+    """Return f(weights, index, first, last, rows, out, column) that sums ``lanes`` columns from ``column`` on."""
 
     @intrinsic
     def sum_lanes(
@@ -67,7 +65,7 @@ _sum32, _sum8 = _sum_of_lanes(32), _sum_of_lanes(8)
 
 @numba.njit(nogil=True, cache=True, inline="always")
 def weighted_sum(weights: Any, index: Any, first: Any, last: Any, rows: Any, out: Any) -> None:
-    """Out = Σ weights[e] · rows[index[e]] for first ≤ e < last; rows [m, c] and out [c] without gaps, index ≥ 0."""
+    """Set out to Σ weights[e] · rows[index[e]], first ≤ e < last; rows [m, c] and out [c] without gaps, index ≥ 0."""
     column, width = np.int64(0), np.int64(out.size)
     while width - column >= 32:
         _sum32(weights, index, np.int64(first), np.int64(last), rows, out, column)
@@ -83,18 +81,19 @@ def weighted_sum(weights: Any, index: Any, first: Any, last: Any, rows: Any, out
         column += 1
 
 
-# Columns of a block: fewer leave too little to vectorise, more leave the cache.
+DTYPES = (torch.float32, torch.float64)
+# Columns of a block: fewer are too few to vectorise, more do not fit the cache.
 NARROW, WIDE = 8, 32
 CHUNK = 64  # rows that a thread takes at a time
 
 
-def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor) -> Tensor:
-    """csr^steps H for a torch sparse CSR tensor, a contiguous H [m, c] and steps > 0.
+def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None) -> Tensor:
+    """Return csr^steps H as :func:`graphpartner.kernels.spmm.spmm_power`, for a contiguous H and steps > 0.
 
-    Row i of the matrix stands for row ``order[i]`` of H and of the result (an empty order: for row i); the rows are
-    gathered and scattered while the blocks are copied anyway.
+    Rows are gathered and scattered by ``order`` while blocks are copied, which costs nothing.
     """
     out = H.new_empty(csr.shape[0], H.shape[1])
+    order = torch.empty(0, dtype=torch.int64) if order is None else order
     arrays = [array.detach().numpy() for array in (csr.crow_indices(), csr.col_indices(), csr.values(), H, out, order)]
     if steps == 1 and not order.numel():
         _product(*arrays[:5])
@@ -110,14 +109,14 @@ def _block_width(columns: int) -> int:
 
 @numba.njit(nogil=True, cache=True)
 def _rows(crow: Any, col: Any, value: Any, source: Any, sink: Any, first: int, last: int) -> None:
-    """Rows ``first`` to ``last`` of csr @ source."""
+    """Compute rows ``first`` to ``last`` of csr @ source."""
     for i in range(first, last):
         weighted_sum(value, col, crow[i], crow[i + 1], source, sink[i])
 
 
 @numba.njit(parallel=True, nogil=True, cache=True)
 def _product(crow: Any, col: Any, value: Any, source: Any, sink: Any) -> None:
-    """Sink = csr @ source, rows shared out among the threads."""
+    """Set sink to csr @ source, with rows distributed over the threads."""
     n = sink.shape[0]
     for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
         _rows(crow, col, value, source, sink, chunk * CHUNK, min(n, (chunk + 1) * CHUNK))

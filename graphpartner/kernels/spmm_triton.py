@@ -1,8 +1,11 @@
-"""Sparse × dense products on a GPU, in Triton. Imported only where there is a GPU."""
+"""Sparse × dense products on a GPU, in Triton."""
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+DTYPES = (torch.float32,)
 
 
 @triton.jit
@@ -22,12 +25,13 @@ def _spmm(crow, col, value, H, out, columns, LANES: tl.constexpr, ENTRIES: tl.co
     tl.store(out + i.to(tl.int64) * columns + lane, total, mask=inside_lane)
 
 
-def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
-    """csr^steps H for a torch sparse CSR tensor and a contiguous H [m, c], both float32 on a GPU."""
+def spmm_power(csr: Tensor, H: Tensor, steps: int, order: Tensor | None) -> Tensor:
+    """Return csr^steps H as :func:`graphpartner.kernels.spmm.spmm_power`, for a contiguous H and steps > 0."""
+    H = H if order is None else H[order]
     crow, col, value = csr.crow_indices(), csr.col_indices(), csr.values()
     n, columns = csr.shape[0], H.shape[1]
-    # The fastest on an H200: 32 entries of 64 columns fetched at once by one warp, which is soon through with the long
-    # rows of a hub; short rows leave room for more columns.
+    # The fastest on an H200: one warp fetches 32 entries of 64 columns at once, so that the long rows of a hub take few
+    # steps; short rows leave room for more columns.
     lanes = min(256 if value.numel() < 16 * n else 64, max(16, triton.next_power_of_2(columns)))
     entries = (1024 if lanes < 64 else 2048) // lanes
     for _ in range(steps):
@@ -36,4 +40,4 @@ def spmm_power(csr: Tensor, H: Tensor, steps: int) -> Tensor:
             crow, col, value, H, out, columns, lanes, entries, H.numel() >= 2**31, num_warps=max(1, lanes // 128)
         )
         H = out
-    return H
+    return H if order is None else torch.empty_like(H).index_copy_(0, order, H)

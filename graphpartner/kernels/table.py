@@ -1,10 +1,9 @@
-"""The implementations of an operation: numba on a CPU, Triton on a GPU, PyTorch where neither is installed.
+"""The table of compiled loops: numba on a CPU, Triton on a GPU; PyTorch does the work where they are not installed.
 
-The file of an operation (``dropout.py``) holds its formula in PyTorch and a table of :class:`Kernels` that names the
-modules with its compiled loops (``dropout_numba.py``, ``dropout_triton.py``); these are imported when first needed.
+The file of an operation (``dropout.py``) holds its formula in PyTorch and its gradient. Loops that are faster lie
+beside it (``dropout_numba.py``, ``dropout_triton.py``) and are listed here. They are imported when first needed.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -14,38 +13,76 @@ import torch
 
 from graphpartner.system.parallel import use_threads
 
-Loader = Callable[[], Any]
-
 
 @dataclass(frozen=True)
 class Kernels:
-    """The compiled loops of one operation, by type of device: each a function that imports and returns their module."""
+    """The compiled loops for one type of device: a module per operation, None where PyTorch does the work."""
 
-    cpu: Loader | None = None
-    """loops in numba"""
-    cuda: Loader | None = None
-    """kernels in Triton"""
+    adam: Any = None
+    divergence: Any = None
+    dropout: Any = None
+    edge_products: Any = None
+    mix: Any = None
+    nt_xent: Any = None
+    row_products: Any = None
+    spmm: Any = None
 
-    def on(self, device: torch.device) -> Any | None:
-        """Return the module with the loops for this device, or None where PyTorch does the work."""
-        return _load(self, device.type)
-
-
-@cache
-def _load(kernels: Kernels, device: str) -> Any | None:
-    if device == "cpu" and kernels.cpu is not None and find_spec("numba"):
-        _keep_threads()
-        return kernels.cpu()
-    if device == "cuda" and kernels.cuda is not None and find_spec("triton"):
-        return kernels.cuda()
-    return None
+    @staticmethod
+    def on(device: torch.device) -> "Kernels":
+        """Return the loops for this device."""
+        return _load(device.type)
 
 
 @cache
-def _keep_threads() -> None:
-    """Let compiled loops use as many threads as PyTorch, and PyTorch as many as before.
+def _load(device: str) -> Kernels:
+    if device == "cpu" and find_spec("numba"):
+        return _numba()
+    if device == "cuda" and find_spec("triton"):
+        return _triton()
+    return Kernels()
 
-    Two programs of one thread each would else get into each other's way, and take three times as long or worse.
-    """
+
+def _numba() -> Kernels:
+    from graphpartner.kernels import (
+        adam_numba,
+        divergence_numba,
+        dropout_numba,
+        edge_products_numba,
+        mix_numba,
+        row_products_numba,
+        spmm_numba,
+    )
+
+    # As many threads for compiled loops as for PyTorch, whose number must not change: two sets of threads that compete
+    # for one core take three times as long or worse.
     threads = torch.get_num_threads()
     use_threads(threads, threads)
+    return Kernels(
+        adam=adam_numba,
+        divergence=divergence_numba,
+        dropout=dropout_numba,
+        edge_products=edge_products_numba,
+        mix=mix_numba,
+        row_products=row_products_numba,
+        spmm=spmm_numba,
+    )
+
+
+def _triton() -> Kernels:
+    from graphpartner.kernels import (
+        adam_triton,
+        dropout_triton,
+        edge_products_triton,
+        nt_xent_triton,
+        row_products_triton,
+        spmm_triton,
+    )
+
+    return Kernels(
+        adam=adam_triton,
+        dropout=dropout_triton,
+        edge_products=edge_products_triton,
+        nt_xent=nt_xent_triton,
+        row_products=row_products_triton,
+        spmm=spmm_triton,
+    )

@@ -1,1 +1,1 @@
-"""What is learned? GPNN, its propagation and its losses: the paper's equations, and only those."""
+"""The model: GPNN, propagation, losses, calibration and label propagation."""

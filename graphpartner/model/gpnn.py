@@ -1,4 +1,4 @@
-"""Graph Partner Neural Network: the forward pass, Eqs. 10 to 14, and the module around it."""
+"""The Graph Partner Neural Network: its forward pass, Eqs. 10 to 14, and the PyTorch module."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,25 +13,25 @@ from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.model.propagation import Propagation
 from graphpartner.system.errors import InputError
 
-Drop = Callable[[Any], Any]
+DropFunction = Callable[[Any], Any]
 
 
-class Output(NamedTuple):
-    """What one forward pass gives; leading replica dimensions where the weights have them."""
+class GPNNOutput(NamedTuple):
+    """Both branches of one forward pass, with the leading replica dimensions of the weights."""
 
     logits: Tensor
     """α H^φ1 + (1 − α) H^φ2, [..., n, C]: Eq. 14 before its softmax."""
     mlp_logits: Tensor
-    """H^φ1, the MLP partner's opinion, Eq. 11."""
+    """H^φ1, the logits of the MLP partner, Eq. 11."""
     gcn_logits: Tensor
-    """H^φ2, the graph branch's opinion, Eq. 13."""
+    """H^φ2, the logits of the graph branch, Eq. 13."""
     initial: Tensor
     """H^(1), [..., n, h], after dropout: Eq. 10."""
     smoothed: Tensor
     """H^(l+1) = A_en^l H^(1), Eq. 12."""
 
 
-def _keep(H: Any) -> Any:
+def _identity(H: Any) -> Any:
     return H
 
 
@@ -41,26 +41,26 @@ def forward(
     weight2: Tensor,
     propagate: Callable[[Tensor], Tensor],
     alpha: float | Tensor,
-    drop_input: Drop = _keep,
-    drop_hidden: Drop = _keep,
-    drop_partner: Drop | None = None,
+    drop_input: DropFunction = _identity,
+    drop_hidden: DropFunction = _identity,
+    drop_partner: DropFunction | None = None,
     smooth: bool = True,
-    partner_rows: Callable[[Tensor], Tensor] = _keep,
-) -> Output:
-    """Eqs. 10 to 14, for any number of replicas.
+    partner_rows: Callable[[Tensor], Tensor] = _identity,
+) -> GPNNOutput:
+    """Compute Eqs. 10 to 14 for any number of replicas.
 
     Args:
-        X: features [n, d]: a tensor, or anything that multiplies a weight from the left.
+        X: features [n, d]: a tensor, or an object that supports ``X @ W``.
         weight1: W^(1), [..., d, h].
         weight2: W^(2), [..., h, C].
         propagate: H ↦ A_en^l H.
         alpha: α, a number or [..., 1, 1].
         drop_input: dropout of X, applied before the product with W^(1).
         drop_hidden: dropout of H^(1).
-        drop_partner: if given, the MLP partner sees H^(1) through this dropout instead of the graph branch's.
-        smooth: whether H^(l+1) itself is needed. If not, the C columns of H^φ1 travel instead of the h columns of
-            H^(1), which gives the same logits, and ``Output.smoothed`` is H^(1).
-        partner_rows: where ``propagate`` gives some rows of A_en^l H alone, H ↦ the same rows of H.
+        drop_partner: separate dropout of H^(1) for the MLP partner; by default both branches share ``drop_hidden``.
+        smooth: whether H^(l+1) itself is needed. If not, the C columns of H^φ1 are propagated instead of the h columns
+            of H^(1), with the same logits, and ``smoothed`` is H^(1).
+        partner_rows: if ``propagate`` returns only some rows of A_en^l H, H ↦ the same rows of H.
     """
     hidden = torch.relu(drop_input(X) @ weight1)  # Eq. 10
     initial = drop_hidden(hidden)
@@ -72,7 +72,7 @@ def forward(
         smoothed = initial
         gcn_logits = propagate(mlp_logits if drop_partner is None else matmul_narrow(initial, weight2))
     logits = torch.lerp(gcn_logits, partner_rows(mlp_logits), alpha)  # Eq. 14
-    return Output(logits, mlp_logits, gcn_logits, initial, smoothed)
+    return GPNNOutput(logits, mlp_logits, gcn_logits, initial, smoothed)
 
 
 class GPNN(nn.Module):
@@ -88,9 +88,9 @@ class GPNN(nn.Module):
         out_channels: C, the number of classes.
         num_steps: l, the number of propagation steps. (default: ``10``)
         alpha: α, the weight of the MLP partner. (default: ``0.2``)
-        dropout: share of H^(1) dropped in training. (default: ``0.5``)
-        input_dropout: share of X dropped in training. (default: ``0.5``)
-        normalize: whether every row of x is divided by its sum first. (default: ``False``)
+        dropout: dropout probability of H^(1). (default: ``0.5``)
+        input_dropout: dropout probability of X. (default: ``0.5``)
+        normalize: whether to divide every row of x by its sum first. (default: ``False``)
     """
 
     def __init__(
@@ -112,34 +112,33 @@ class GPNN(nn.Module):
             if not 0 <= value <= 1:
                 raise InputError(f"{name} = {value}: must lie between 0 and 1")
         if num_steps < 0:
-            raise InputError(f"num_steps = {num_steps}: the number of propagation steps must be 0 or more")
+            raise InputError(f"num_steps = {num_steps}: must be 0 or more")
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_steps, self.alpha = num_steps, alpha
         self.dropout, self.input_dropout, self.normalize = dropout, input_dropout, normalize
         self.weight1 = nn.Parameter(torch.empty(in_channels, hidden_channels))
         self.weight2 = nn.Parameter(torch.empty(hidden_channels, out_channels))
         self.class_bias: Tensor
-        """Added to the logits, [C]: ln π where a run knows how frequent each class is, else 0. Not learned."""
+        """Constant added to the logits, [C]: ln π if a run estimates the class prior π, else 0."""
         self.register_buffer("class_bias", torch.zeros(out_channels))
-        self._features, self._propagation = _Latest(_as_features), _Latest(_as_propagation)
+        self._features, self._propagation = _CacheOfOne(_as_features), _CacheOfOne(_as_propagation)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot-uniform weights, no bias."""
+        """Initialise the weights Glorot-uniformly; there is no bias."""
         nn.init.xavier_uniform_(self.weight1)
         nn.init.xavier_uniform_(self.weight2)
 
-    def forward(self, x: Tensor, adj: Tensor | Propagation) -> Output:
-        """Both branches' opinions on every node.
+    def forward(self, x: Tensor, adj: Tensor | Propagation) -> GPNNOutput:
+        """Return the outputs of both branches for every node.
 
         Args:
             x: features, [n, d], dense or torch sparse CSR.
-            adj: A_en as torch sparse CSR, rows receive (``data.adj_t`` of :class:`graphpartner.Enhance`); or an
-                edge_index [2, E], which stands for the plain normalised adjacency; or a
-                :class:`graphpartner.model.propagation.Propagation`.
+            adj: A_en as torch sparse CSR, rows receive (``data.adj_t`` of :class:`graphpartner.Enhance`); an edge_index
+                [2, E], for the plain normalised adjacency; or a :class:`~graphpartner.model.propagation.Propagation`.
         """
         propagate = adj if isinstance(adj, Propagation) else self._propagation(adj, x.shape[0], self.num_steps, x.dtype)
-        with torch.autocast(x.device.type, enabled=False):  # sums over neighbourhoods need the weights' precision
+        with torch.autocast(x.device.type, enabled=False):  # sums over neighbourhoods need the precision of the weights
             out = forward(
                 self._features(x, self.normalize),
                 self.weight1,
@@ -163,8 +162,8 @@ class GPNN(nn.Module):
         return f"{type(self).__name__}({sizes}, num_steps={self.num_steps}, alpha={self.alpha})"
 
 
-class _Latest:
-    """What was prepared from a tensor, kept while the same tensor comes again unchanged, as in a training loop."""
+class _CacheOfOne:
+    """A function of a tensor that reuses its last result while the tensor is the same, as in a training loop."""
 
     def __init__(self, prepare: Callable[..., Any]) -> None:
         self.prepare = prepare
@@ -172,7 +171,7 @@ class _Latest:
         self.key: tuple[Any, ...] = ()
 
     def __call__(self, tensor: Tensor, *arguments: Any) -> Any:
-        if tensor.is_inference():  # nobody counts its changes
+        if tensor.is_inference():  # has no version counter
             return self.prepare(tensor, *arguments)
         key = (tensor._version, *arguments)
         if self.tensor is not tensor or self.key != key:
@@ -181,7 +180,7 @@ class _Latest:
         return self.prepared
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy or a pickle of the model starts afresh, without the graph."""
+        """Copy or pickle the model without the cached graph."""
         return {"prepare": self.prepare, "tensor": None, "key": ()}
 
 

@@ -1,4 +1,4 @@
-"""Two answers that need no features: the largest class, and the classes of neighbours, spread along the edges."""
+"""Baselines without features: the majority class, and label propagation along the edges."""
 
 from collections.abc import Sequence
 
@@ -11,35 +11,35 @@ from graphpartner.kernels.spmm import spmm_power
 STEPS = 50
 ALPHAS = (0.5, 0.8, 0.95)
 TINY = 1e-12
-RESERVE = 0.2  # by the likelihood of held-out labels on the six graphs, edges alone: half or twice as much does as well
+RESERVE = 0.2  # by the likelihood of held-out labels on the six graphs; half or twice as much is as good
 
 
 def majority_class(y: Tensor, train: Tensor, num_classes: int) -> Tensor:
-    """The share of every class among the training nodes, [C]."""
+    """Return the class shares of the training nodes, [C]."""
     return torch.bincount(y[train], minlength=num_classes).float() / max(1, train.numel())
 
 
 class LabelPropagation:
-    r"""Labels that travel along the edges and stay where they are known.
+    r"""Label propagation along the edges, with known labels fixed.
 
     .. math::
         F \leftarrow \alpha P F + (1 - \alpha) Y, \qquad F_i \leftarrow Y_i \text{ for every training node } i
 
-    with P the normalised adjacency (Eq. 1). A class whose labels did not come by is not impossible, and where few came
-    by their word counts for less: with :math:`\pi` the shares of the classes in training,
+    with P the normalised adjacency (Eq. 1). A class whose labels do not reach a node is not impossible, and few labels
+    count for less: with :math:`\pi` the class shares in training,
 
     .. math::
         p_i = \frac{F_i + \kappa \pi}{\sum_c F_{ic} + \kappa},
 
-    where κ is ``RESERVE`` times the share of nodes with a label times what typically (by the geometric mean) arrives at
-    a node that is reached at all. Where labels are few, what arrives fades so steeply with distance that its size says
-    nothing of how far to trust it, and κ vanishes.
+    where κ is ``RESERVE`` times the share of training nodes times the geometric mean of :math:`\sum_c F_{ic}` over the
+    other nodes that labels reach. With few labels, this sum fades so steeply with distance that it does not measure
+    confidence, and κ vanishes.
 
     Args:
         edge_index: edges, sources above targets.
-        num_nodes: how many nodes there are.
+        num_nodes: number of nodes.
         edge_weight: weights of the edges.
-        steps: how often labels travel.
+        steps: number of iterations.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LabelPropagation:
         self.steps = steps
 
     def __call__(self, y: Tensor, train: Tensor, num_classes: int, alpha: float = 0.8) -> Tensor:
-        """Probabilities [n, C] from the labels of the training nodes, given by their index."""
+        """Return probabilities [n, C] from the labels of the training nodes, given by their index."""
         known = torch.zeros(y.numel(), num_classes)
         known[train, y[train]] = 1
         spread = known
@@ -63,14 +63,14 @@ class LabelPropagation:
         reached = reached[reached > TINY]
         share = train.numel() / max(1, y.numel())
         reserve = RESERVE * share * float(reached.log().mean().exp()) if reached.numel() else 1.0
-        answer = (spread + reserve * majority_class(y, train, num_classes)) / (total + reserve)
-        answer[train] = known[train]
-        return answer
+        probabilities = (spread + reserve * majority_class(y, train, num_classes)) / (total + reserve)
+        probabilities[train] = known[train]
+        return probabilities
 
     def choose(
         self, y: Tensor, train: Tensor, val: Tensor, num_classes: int, alphas: Sequence[float] = ALPHAS
     ) -> tuple[float, Tensor]:
-        """The α with the highest validation accuracy, and its probabilities; the smaller one on a tie."""
+        """Return the α with the highest validation accuracy, the smaller one on a tie, and its probabilities."""
         results = [(alpha, self(y, train, num_classes, alpha)) for alpha in alphas]
-        right = [int((answer[val].argmax(1) == y[val]).sum()) for _, answer in results]
+        right = [int((probabilities[val].argmax(1) == y[val]).sum()) for _, probabilities in results]
         return results[right.index(max(right))]

@@ -1,8 +1,7 @@
-"""The three losses, Eqs. 15 to 18. Leading (replica) dimensions are kept: a loss of [..., n, c] has shape [...].
+"""The losses of Eqs. 15 to 18, the objective of Eq. 19, and two losses beyond the paper.
 
-What training minimises, Eq. 19.
-
-Two losses that go beyond the paper: views that must agree, and the opinion of teachers.
+Leading (replica) dimensions are kept: a loss of tensors [..., n, c] has shape [...]. Beyond the paper are the agreement
+of several dropped-out views, as in GRAND, and distillation from teachers.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -14,38 +13,40 @@ from graphpartner.graph.adjacency import neighbor_mean
 from graphpartner.kernels.divergence import mean_divergence
 from graphpartner.kernels.row_products import cosine_score, inverse_root, row_products, rows_of
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.model.gpnn import Output
+from graphpartner.model.gpnn import GPNNOutput
 from graphpartner.system.errors import InputError
 
 Score = Literal["inner", "cosine", "softmax"]
 
+RAMP_EPOCHS = 100  # over which the weight of the agreement loss grows to its full size
+
 
 def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Eq. 15 as a mean over labelled nodes: L_ce = −1/n_l Σ_i ln O[i, y_i].
+    """Return Eq. 15 as a mean over labelled nodes: L_ce = −1/n_l Σ_i ln O[i, y_i].
 
-    The paper writes a sum; a mean only rescales λ_rt, λ_cs and the weight decay.
+    The paper has a sum; a mean only rescales λ_rt, λ_cs and the weight decay.
 
     Args:
         logits: [..., n, C], before the softmax of Eq. 14.
-        index: labelled nodes, [m], or [..., m] where every replica has its own.
+        index: labelled nodes, [m], or [..., m] if they differ between replicas.
         target: their classes, of the same shape.
-        weight: of the same shape, summing to 1 over m; equal weights if not given.
+        weight: weights of the same shape that sum to 1 over m; by default equal.
     """
     return nll(rows_of(logits, index), target, weight)
 
 
 def nll(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-    """The same of logits [..., m, C] that are those of the labelled nodes already."""
+    """Return the mean negative log-likelihood of the labelled nodes, given their logits [..., m, C]."""
     target = target.expand(logits.shape[:-1])
-    surprise = -logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
-    return surprise.mean(-1) if weight is None else (surprise * weight).sum(-1)
+    losses = -logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+    return losses.mean(-1) if weight is None else (losses * weight).sum(-1)
 
 
 def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: float | Tensor = 2.0) -> Tensor:
-    r"""Eq. 16: L_rt = T²/(nC) Σ_ij p_ij (ln p_ij − ln q_ij).
+    """Return Eq. 16: L_rt = T²/(nC) Σ_ij p_ij (ln p_ij − ln q_ij).
 
-    p = softmax(H^φ1 / T) is the opinion of the MLP partner, q = softmax(H^φ2 / T) that of the graph branch. T is a
-    number, or a tensor [..., 1, 1] where every replica has its own.
+    p = softmax(H^φ1 / T) belongs to the MLP partner, q = softmax(H^φ2 / T) to the graph branch. T is a number, or a
+    tensor [..., 1, 1] if it differs between replicas.
     """
     _check_alike("mlp_logits", mlp_logits, "gcn_logits", gcn_logits)
     if not isinstance(temperature, Tensor) and not temperature > 0:
@@ -63,16 +64,16 @@ def consistency_loss(
     score: Score = "inner",
     neighbors: Tensor | SparseMatrix | None = None,
 ) -> Tensor:
-    """Eq. 17: L_cs = max(S − Score, 0), with the Score of :func:`consistency_score`.
+    """Return Eq. 17: L_cs = max(S − Score, 0), with the Score of :func:`consistency_score`.
 
     Args:
         initial: H^(1), [..., n, h].
         smoothed: H^(l+1) = A_en^l H^(1), of the same shape.
         margin: S.
-        negatives: Ω, the indices of the τ negative nodes, [τ] or [..., τ]; one node drawn at random if not given.
+        negatives: Ω, the indices of the τ negative nodes, [τ] or [..., τ]; by default one random node.
         score: s(·,·): ``"inner"``, ``"cosine"`` or ``"softmax"``.
-        neighbors: None takes each node as its own positive; an adjacency (sparse CSR, or an edge_index) takes
-            the mean of its neighbours instead, as the paper does on CiteSeer.
+        neighbors: by default each node is its own positive; with an adjacency (sparse CSR, or an edge_index) it is the
+            mean of its neighbours, as in the paper on CiteSeer.
     """
     if negatives is None:
         negatives = torch.randint(initial.shape[-2], (1,), device=initial.device)
@@ -86,13 +87,13 @@ def consistency_score(
     score: Score = "inner",
     neighbors: Tensor | SparseMatrix | None = None,
 ) -> Tensor:
-    """Eq. 18: Score = 1/n Σ_i ( s(h_i, g_i) − 1/τ Σ_{k∈Ω} s(h_i, g_k) ), with h = H^(1) and g = H^(l+1).
+    """Return Eq. 18: Score = 1/n Σ_i ( s(h_i, g_i) − 1/τ Σ_{k∈Ω} s(h_i, g_k) ), with h = H^(1) and g = H^(l+1).
 
-    Ω is shared by all i, so for scores that are linear in each argument the negative part is the product of two
-    means, ⟨mean_i h_i, mean_{k∈Ω} g_k⟩, and no n×τ matrix is needed. Cosine scores are inner products of rows
-    scaled to length one (a zero row stays zero). Neighbour positives replace s(h_i, g_i) by ⟨h_i, Σ_j (D⁻¹A)_ij g_j⟩,
-    zero for an isolated node. The softmax score, which the paper tried and rejected, turns the inner products of
-    a node with its positive and its τ negatives into probabilities.
+    Since Ω is shared by all i, the negative part of a score that is linear in each argument is the product of two
+    means, ⟨mean_i h_i, mean_{k∈Ω} g_k⟩, without an n×τ matrix. Cosine scores are inner products of rows scaled to
+    length one (a zero row stays zero). Neighbour positives replace s(h_i, g_i) by ⟨h_i, Σ_j (D⁻¹A)_ij g_j⟩, zero for
+    isolated nodes. The softmax score, which the paper tried and rejected, turns the inner products of a node with its
+    positive and its τ negatives into probabilities.
     """
     if score not in get_args(Score):
         raise InputError(f"score = {score!r}: must be one of {', '.join(get_args(Score))}")
@@ -104,7 +105,7 @@ def consistency_score(
     negative = rows_of(smoothed, negatives)
     mean = _neighbor_mean(neighbors, initial) if neighbors is not None else None
     if score == "cosine" and mean is not None:
-        # lengths enter as weights of sums over nodes: the scaled rows need not be written down
+        # lengths enter as weights of sums over nodes, so the scaled rows are not stored
         per_smoothed = inverse_root((smoothed * smoothed).sum(-1))
         dots, own, _ = row_products(initial, mean @ (smoothed * per_smoothed[..., None]))
         per_initial = inverse_root(own)
@@ -125,7 +126,7 @@ def _check_alike(one: str, first: Tensor, other: str, second: Tensor) -> None:
 
 
 def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatrix:
-    """D⁻¹A without self-loops, from an adjacency or an edge_index; a SparseMatrix is taken as it is."""
+    """Return D⁻¹A without self-loops, from an adjacency or an edge_index; a SparseMatrix is D⁻¹A already."""
     if isinstance(neighbors, SparseMatrix):
         return neighbors
     if neighbors.layout == torch.strided:
@@ -138,7 +139,7 @@ def _neighbor_mean(neighbors: Tensor | SparseMatrix, like: Tensor) -> SparseMatr
 
 
 class Objective(NamedTuple):
-    """The overall objective and its three parts, each of shape [...]: one number a replica."""
+    """The overall objective and its three parts, each of shape [...]: one number per replica."""
 
     total: Tensor
     cross_entropy: Tensor
@@ -147,7 +148,7 @@ class Objective(NamedTuple):
 
 
 def objective(
-    out: Output,
+    out: GPNNOutput,
     index: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
@@ -161,7 +162,7 @@ def objective(
     neighbors: Tensor | SparseMatrix | None = None,
     contrast: bool = True,
 ) -> Objective:
-    """Eq. 19: L = L_ce + λ_rt L_rt + λ_cs L_cs.
+    """Return Eq. 19: L = L_ce + λ_rt L_rt + λ_cs L_cs.
 
     Args:
         out: one forward pass.
@@ -175,7 +176,7 @@ def objective(
         negatives: Ω of Eq. 18.
         score: s(·,·) of Eq. 18.
         neighbors: neighbour positives, see :func:`consistency_loss`.
-        contrast: False leaves L_cs out, for a forward pass that did not compute H^(l+1).
+        contrast: whether to include L_cs; it needs a forward pass that computed H^(l+1).
     """
     ce = cross_entropy(out.logits, index, target, weight)
     rt = rectification_loss(out.mlp_logits, out.gcn_logits, temperature)
@@ -185,35 +186,32 @@ def objective(
     return Objective(ce + lambda_rt * rt + lambda_cs * cs, ce, rt, cs)
 
 
-RAMP_EPOCHS = 100  # epochs in which the weight of the agreement loss grows to its full size
-
-
 def agreement_loss(views: list[Tensor], sharpening: float | Tensor) -> Tensor:
-    """L_views = 1/K Σ_v 1/n Σ_i ‖p_v(i) − q(i)‖², with q ∝ p̄^(1/s) and p̄ the mean of the p_v. No gradient flows into q.
+    """Return L_views = 1/K Σ_v 1/n Σ_i ‖p_v(i) − q(i)‖², with q ∝ p̄^(1/s) and p̄ the mean of the p_v.
 
-    The idea of GRAND (Feng et al., 2020): what two dropped-out passes say of a node must agree, also where it has no
-    label.
+    This is the consistency regularisation of GRAND (Feng et al., 2020): dropped-out passes must agree on every node,
+    labelled or not. No gradient flows into q.
 
     Args:
         views: the logits of each pass, [..., n, C]; p_v is their softmax.
-        sharpening: s, a number or [..., 1, 1]; 1 leaves the mean as it is.
+        sharpening: s, a number or [..., 1, 1]; with 1, q is the mean itself.
     """
-    opinions = [logits.softmax(-1) for logits in views]
+    probabilities = [logits.softmax(-1) for logits in views]
     with torch.no_grad():
-        target = sharpened(torch.stack(opinions).mean(0), sharpening)
-    return torch.stack([(opinion - target).square().sum(-1).mean(-1) for opinion in opinions]).mean(0)
+        target = sharpened(torch.stack(probabilities).mean(0), sharpening)
+    return torch.stack([(p - target).square().sum(-1).mean(-1) for p in probabilities]).mean(0)
 
 
 def sharpened(p: Tensor, temperature: float | Tensor) -> Tensor:
-    """p^(1/T), made to sum to one; by way of logarithms, since p^(1/T) itself underflows where T is small."""
+    """Return p^(1/T), normalised; computed from logarithms, since p^(1/T) itself underflows for small T."""
     return (p.log() / temperature).softmax(-1)
 
 
 def distillation_loss(logits: Tensor, teacher: Tensor) -> Tensor:
-    """L_distill = −1/n Σ_i Σ_c t_ic ln O_ic: cross-entropy to the teachers' opinion t, [..., n, C], on every node."""
+    """Return L_distill = −1/n Σ_i Σ_c t_ic ln O_ic, with t the probabilities of the teachers, [..., n, C]."""
     return -(teacher * logits.log_softmax(-1)).sum(-1).mean(-1)
 
 
 def ramp_up(epoch: Tensor) -> Tensor:
-    """The share of its full weight that the agreement loss has in this epoch."""
+    """Return the factor of the weight of the agreement loss in this epoch, which grows to 1."""
     return ((epoch + 1) / RAMP_EPOCHS).clamp(max=1.0)

@@ -9,7 +9,7 @@ from graphpartner.kernels import draws
 from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.kernels.row_products import rows_of
-from graphpartner.model.gpnn import Drop, Output, forward
+from graphpartner.model.gpnn import DropFunction, GPNNOutput, forward
 from graphpartner.model.losses import Objective, agreement_loss, distillation_loss, nll, objective, ramp_up
 from graphpartner.model.propagation import propagate_rows, propagate_to_depths
 from graphpartner.training.prepared import Labelled, PreparedGraph
@@ -154,7 +154,7 @@ class Batch:
             paper[-1] = paper[-1].masked_fill(without, 0)
         return total, *paper, agreement, distillation
 
-    def objective(self, out: Output) -> Objective:
+    def objective(self, out: GPNNOutput) -> Objective:
         """Eq. 19 for every replica, with this epoch's negatives."""
         of, shared = self.replicas.settings, self.shared
         return objective(
@@ -172,9 +172,9 @@ class Batch:
             contrast=self.contrasts,
         )
 
-    def training_output(self, weights: tuple[Tensor, Tensor], view: int = 0) -> Output:
+    def training_output(self, weights: tuple[Tensor, Tensor], view: int = 0) -> GPNNOutput:
         """A forward pass of one epoch, with its dropout."""
-        drop: dict[str, Drop] = {}
+        drop: dict[str, DropFunction] = {}
         if self.drops_input:
             drop["drop_input"] = Dropout(self.key("input", view), self.replicas.rate("input_dropout")).input
         if self.drops_hidden:
@@ -213,7 +213,7 @@ class Batch:
             optimizer.keep(replicas)
 
 
-def _after(second: Drop, first: Drop | None) -> Drop:
+def _after(second: DropFunction, first: DropFunction | None) -> DropFunction:
     return second if first is None else lambda H: second(first(H))
 
 

@@ -1,4 +1,6 @@
-"""Both ways through the compiled loops: with numba, and without."""
+"""Fixtures of tests that run with compiled loops and without."""
+
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -8,12 +10,12 @@ from graphpartner.kernels.table import Kernels
 
 def take_kernels_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let PyTorch do the work of every operation, as where no compiler is installed."""
-    monkeypatch.setattr(Kernels, "on", lambda kernels, device: None)
+    monkeypatch.setattr(Kernels, "on", lambda device: Kernels())
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    """Small matrices gain nothing from several threads, and wait for each other on a busy machine."""
+def one_thread() -> Iterator[None]:
+    """Use one thread: small matrices gain nothing from several, and wait for them on a busy machine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

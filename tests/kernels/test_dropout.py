@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from graphpartner.kernels import draws
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.kernels.spmm import SparseMatrix
-from tests.dense import to_csr
 from tests.kernels.conftest import take_kernels_away
 from tests.kernels.test_draws import bits_of, key_of
+from tests.reference import to_csr
 
 RATES = (0.0, 0.3, 0.5, 0.9, 1.0)
 

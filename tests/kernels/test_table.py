@@ -1,46 +1,73 @@
+"""The table of compiled loops, and how many threads they use."""
+
 import inspect
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
-from graphpartner.kernels import adam, divergence, dropout, edge_products, mix, nt_xent, row_products, spmm
+from graphpartner.kernels import table
+from graphpartner.kernels.table import Kernels
 
-CPU = torch.device("cpu")
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+LOOPS = {
+    "adam": ["step"],
+    "divergence": ["divergence"],
+    "dropout": ["dropped", "dropped_product", "dropped_product_gradient"],
+    "edge_products": ["weighted_sum", "dots"],
+    "mix": ["mixed"],
+    "row_products": ["row_products", "row_products_gradient"],
+    "spmm": ["spmm_power"],
+}
 
 
-def test_every_table_names_loops_that_are_there():
+def test_every_loop_on_a_cpu_is_there() -> None:
     pytest.importorskip("numba")
-    loops = {adam: ("adam",), divergence: ("divergence",), dropout: ("drop", "dropped_product", "dropped_gradient")}
-    loops |= {edge_products: ("weighted_sum", "dots"), mix: ("mix",), spmm: ("spmm_power",)}
-    loops |= {row_products: ("row_products", "row_products_gradient")}
-    for operation, names in loops.items():
-        found = operation.KERNELS.on(CPU)
-        assert all(callable(getattr(found, name)) for name in names)
+    kernels = vars(Kernels.on(CPU))
+    assert {operation for operation, loops in kernels.items() if loops is not None} == set(LOOPS)
+    for operation, names in LOOPS.items():
+        assert all(callable(getattr(kernels[operation], name)) for name in names)
 
 
-def test_every_file_of_loops_is_in_a_table():
+def test_loops_of_one_operation_have_the_same_signature() -> None:
+    pytest.importorskip("numba")
+    pytest.importorskip("triton")
+    cpu, gpu = vars(table._numba()), vars(table._triton())
+    for operation in cpu.keys() & gpu.keys():
+        if cpu[operation] is None or gpu[operation] is None:
+            continue
+        for name in LOOPS[operation]:
+            of_cpu, of_gpu = (inspect.signature(getattr(loops[operation], name)) for loops in (cpu, gpu))
+            assert of_cpu == of_gpu, f"{operation}.{name}"
+
+
+@pytest.mark.parametrize("compiler", ["numba", "triton"])
+def test_every_file_of_loops_is_in_the_table(compiler: str) -> None:
     """By the source: what is compiled for another machine cannot be imported here."""
-    folder = Path(spmm.__file__).parent
-    for path in folder.glob("*_*.py"):
-        operation, _, compiler = path.stem.rpartition("_")
-        if compiler in ("numba", "triton"):
-            module = import_module(f"graphpartner.kernels.{operation}")
-            loader = {"numba": module.KERNELS.cpu, "triton": module.KERNELS.cuda}[compiler]
-            assert f"import {path.stem}" in inspect.getsource(loader)
+    listed = inspect.getsource({"numba": table._numba, "triton": table._triton}[compiler])
+    files = [path.stem for path in Path(table.__file__).parent.glob(f"*_{compiler}.py")]
+    assert files
+    for stem in files:
+        assert f"{stem.removesuffix('_' + compiler)}={stem}," in listed
 
 
-def test_none_where_there_are_none():
-    assert dropout.KERNELS.on(torch.device("meta")) is None
-    assert divergence.KERNELS.on(torch.device("cuda")) is None  # plain torch is as fast there
-    assert nt_xent.KERNELS.on(CPU) is None
+def test_none_where_there_are_none() -> None:
+    assert Kernels.on(torch.device("meta")) == Kernels()
+    assert Kernels.on(CUDA).divergence is None  # plain PyTorch is as fast there
+    assert Kernels.on(CPU).nt_xent is None
+
+
+def test_modules_are_imported_once() -> None:
+    pytest.importorskip("numba")
+    assert Kernels.on(CPU) is Kernels.on(torch.device("cpu", 0))
+    assert isinstance(Kernels.on(CPU).spmm, ModuleType)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_loops_and_pytorch_use_as_many_threads_as_pytorch_was_told(threads):
+def test_loops_and_pytorch_use_as_many_threads_as_pytorch_was_given(threads: int) -> None:
     """In a process of its own: numba starts its threads once, and would set PyTorch's number too."""
     numba = pytest.importorskip("numba")
     code = f"""
@@ -57,7 +84,7 @@ print(torch.get_num_threads(), numba.get_num_threads(), numba.threading_layer())
     assert found[2]  # its threads were started
 
 
-def test_threads_are_kept_also_where_numba_starts_among_them():
+def test_the_number_of_threads_stays_where_numba_starts_inside_a_single_core() -> None:
     """In a process of its own: no loop has run there yet."""
     pytest.importorskip("numba")
     code = """

@@ -13,7 +13,7 @@ from graphpartner.model.gpnn import GPNN, forward
 from graphpartner.model.losses import consistency_loss, rectification_loss
 from graphpartner.model.propagation import Propagation
 from graphpartner.system.errors import InputError
-from tests.dense import RandomProblem, assert_near, dense_forward, power, problems, to_csr
+from tests.reference import RandomProblem, assert_near, dense_forward, power, problems, to_csr
 
 # 0 − 1 − 2 − 3, both directions
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])

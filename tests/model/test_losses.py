@@ -8,16 +8,31 @@ from hypothesis import strategies as st
 
 from graphpartner.graph.adjacency import neighbor_mean
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.model.losses import consistency_loss, consistency_score, cross_entropy, rectification_loss
+from graphpartner.model.gpnn import GPNNOutput, forward
+from graphpartner.model.losses import (
+    RAMP_EPOCHS,
+    agreement_loss,
+    consistency_loss,
+    consistency_score,
+    cross_entropy,
+    distillation_loss,
+    objective,
+    ramp_up,
+    rectification_loss,
+    sharpened,
+)
+from graphpartner.model.propagation import Propagation
 from graphpartner.system.errors import InputError
-from tests.dense import (
+from tests.reference import (
     RandomProblem,
     dense_consistency,
     dense_cross_entropy,
+    dense_forward,
     dense_rectification,
     dense_score,
     edges_of,
     problems,
+    softmax,
     to_csr,
 )
 
@@ -28,7 +43,7 @@ PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 
 
 def test_cross_entropy_by_hand() -> None:
-    # Node 0: equal logits, surprise ln 2. Node 2: odds 3 : 1, surprise ln(4/3) for class 0 and ln 4 for class 1.
+    # Node 0: equal logits, nll ln 2. Node 2: odds 3 : 1, nll ln(4/3) for class 0 and ln 4 for class 1.
     logits = torch.tensor([[5.0, 5.0], [9.0, -9.0], [math.log(3), 0.0], [7.0, 0.0]])
     index = torch.tensor([0, 2])
     loss = cross_entropy(logits, index, torch.tensor([1, 0]))
@@ -85,7 +100,7 @@ def test_rectification_equals_dense(problem: RandomProblem) -> None:
     assert (one >= 0).all()
 
 
-def test_rectification_of_equal_opinions_is_zero() -> None:
+def test_rectification_of_equal_logits_is_zero() -> None:
     logits = torch.randn(3, 5, 4, dtype=torch.float64)
     assert rectification_loss(logits, logits).tolist() == [0.0, 0.0, 0.0]
     assert rectification_loss(logits, logits + 3.0).abs().max() < 1e-15  # a constant changes no softmax
@@ -188,7 +203,7 @@ def test_directed_neighbors_receive() -> None:
         assert consistency_score(H, G, torch.tensor([1]), "inner", form).item() == pytest.approx(2 / 4 - 1.5)
 
 
-def test_nobody_has_a_neighbor() -> None:
+def test_no_node_has_a_neighbor() -> None:
     nobody = torch.empty(2, 0, dtype=torch.long)
     assert consistency_score(H, G, torch.tensor([1]), "inner", nobody).item() == pytest.approx(-1.5)
 
@@ -273,3 +288,173 @@ def test_gradcheck_of_the_other_losses() -> None:
     index, target = torch.tensor([[0, 3], [2, 1]]), torch.tensor([[2, 1], [0, 0]])
     weight = torch.tensor([[0.5, 0.5], [1.0, 0.0]], dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda p: cross_entropy(p, index, target, weight), (a,))
+
+
+def some_output() -> GPNNOutput:
+    torch.manual_seed(0)
+    logits, mlp, gcn = torch.randn(3, 2, 4, 3, dtype=torch.float64)
+    initial, smoothed = torch.randn(2, 2, 4, 5, dtype=torch.float64)
+    return GPNNOutput(logits, mlp, gcn, initial, smoothed)
+
+
+@settings(max_examples=40)
+@given(problems(replicas=2), st.sampled_from(["inner", "cosine", "softmax"]), st.booleans())
+def test_objective_equals_dense(problem: RandomProblem, score: str, neighbors: bool) -> None:
+    rng, n, classes = problem.rng, problem.n, problem.weight2.shape[2]
+    alpha, lambda_rt, lambda_cs, temperature = rng.random((4, 2)) + 0.1
+    margin, negatives = rng.standard_normal(2), rng.integers(0, n, (2, 3))
+    index, target = rng.integers(0, n, 5), rng.integers(0, classes, 5)
+    A = problem.neighbors if neighbors else None
+    t = torch.from_numpy
+    out = forward(
+        t(problem.X),
+        t(problem.weight1),
+        t(problem.weight2),
+        Propagation(to_csr(problem.A, torch.float64), problem.steps),
+        t(alpha)[:, None, None],
+    )
+    parts = objective(
+        out,
+        t(index),
+        t(target),
+        lambda_rt=t(lambda_rt),
+        lambda_cs=t(lambda_cs),
+        temperature=t(temperature)[:, None, None],
+        margin=t(margin),
+        negatives=t(negatives),
+        score=score,
+        neighbors=None if A is None else to_csr(A, torch.float64),
+    )
+    for r in range(2):
+        slow = dense_forward(problem.X, problem.weight1[r], problem.weight2[r], problem.A, problem.steps, alpha[r])
+        ce = dense_cross_entropy(slow.logits, index, target)
+        rt = dense_rectification(slow.mlp_logits, slow.gcn_logits, temperature[r])
+        cs = dense_consistency(slow.initial, slow.smoothed, margin[r], negatives[r], score, A)
+        expected = [ce + lambda_rt[r] * rt + lambda_cs[r] * cs, ce, rt, cs]
+        assert [part[r].item() for part in parts] == pytest.approx(expected, rel=1e-8, abs=1e-11)
+
+
+def test_without_contrast_the_other_parts_stay() -> None:
+    out, index, target = some_output(), torch.tensor([0, 3]), torch.tensor([1, 2])
+    args = {"lambda_rt": 0.3, "lambda_cs": 2.0, "negatives": torch.tensor([1]), "margin": 50.0}
+    full, cut = objective(out, index, target, **args), objective(out, index, target, contrast=False, **args)
+    assert torch.equal(full.cross_entropy, cut.cross_entropy)
+    assert torch.equal(full.rectification, cut.rectification)
+    assert cut.consistency.tolist() == [0, 0]
+    torch.testing.assert_close(full.total - cut.total, 2.0 * full.consistency)
+    assert (full.consistency > 1).all()
+
+
+@pytest.mark.parametrize(("lambda_rt", "lambda_cs"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
+def test_each_weight_reaches_its_part(lambda_rt: float, lambda_cs: float) -> None:
+    parts = objective(
+        some_output(),
+        torch.tensor([0]),
+        torch.tensor([1]),
+        lambda_rt=lambda_rt,
+        lambda_cs=lambda_cs,
+        negatives=torch.tensor([1]),
+        margin=50.0,
+    )
+    expected = parts.cross_entropy + lambda_rt * parts.rectification + lambda_cs * parts.consistency
+    torch.testing.assert_close(parts.total, expected)
+    assert (parts.rectification > 0).all()
+
+
+def test_weights_of_labelled_nodes_are_used() -> None:
+    out, index, target = some_output(), torch.tensor([0, 3]), torch.tensor([1, 2])
+    first = objective(out, index[:1], target[:1], contrast=False).cross_entropy
+    weighted = objective(out, index, target, torch.tensor([1.0, 0.0]), contrast=False).cross_entropy
+    torch.testing.assert_close(weighted, first)
+
+
+@pytest.mark.parametrize("plan", ["steps", "dense", "blocks"])
+@pytest.mark.parametrize("score", ["inner", "cosine"])
+def test_gradcheck_of_the_objective(plan: str, score: str) -> None:
+    rng = np.random.default_rng(0)
+    X = SparseMatrix(to_csr(rng.standard_normal((5, 3)), torch.float64))
+    A = rng.random((5, 5)) * (rng.random((5, 5)) < 0.6)
+    propagate = Propagation(to_csr(A, torch.float64), 2, plan, block_rows=2)
+    neighbors = SparseMatrix(to_csr(A / A.sum(1, keepdims=True), torch.float64))
+    weight1 = torch.from_numpy(rng.standard_normal((2, 3, 4))).requires_grad_()
+    weight2 = torch.from_numpy(rng.standard_normal((2, 4, 3))).requires_grad_()
+    alpha = torch.tensor([0.2, 0.7], dtype=torch.float64)[:, None, None]
+
+    def total(W1: torch.Tensor, W2: torch.Tensor) -> torch.Tensor:
+        return objective(
+            forward(X, W1, W2, propagate, alpha),
+            torch.tensor([[0, 2], [1, 4]]),
+            torch.tensor([[2, 0], [1, 1]]),
+            margin=30.0,
+            negatives=torch.tensor([1, 3]),
+            score=score,
+            neighbors=neighbors,
+        ).total
+
+    assert torch.autograd.gradcheck(total, (weight1, weight2))
+
+
+@given(
+    views=st.integers(1, 4),
+    n=st.integers(1, 6),
+    classes=st.integers(2, 5),
+    s=st.floats(0.1, 1),
+    seed=st.integers(0, 99),
+)
+def test_agreement_equals_a_loop_over_views_and_nodes(views: int, n: int, classes: int, s: float, seed: int) -> None:
+    logits = np.random.default_rng(seed).normal(size=(views, n, classes)) * 3
+    p = np.apply_along_axis(softmax, -1, logits)
+    total = 0.0
+    for i in range(n):
+        sharp = p[:, i].mean(0) ** (1 / s)
+        sharp /= sharp.sum()
+        total += sum(((p[v, i] - sharp) ** 2).sum() for v in range(views))
+    assert float(agreement_loss(list(torch.from_numpy(logits)), s)) == pytest.approx(total / views / n, rel=1e-6)
+
+
+def test_agreement_is_zero_for_equal_views_without_sharpening() -> None:
+    logits = torch.randn(2, 5, 3)
+    assert agreement_loss([logits, logits], 1.0).abs().max() < 1e-12
+    assert (agreement_loss([logits, logits], 0.5) > 0).all()
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 0.01, 0.5, 1.0])
+def test_sharpening_of_many_classes_at_any_temperature(temperature: float) -> None:
+    p = torch.rand(50, 10, generator=torch.Generator().manual_seed(0)) + 0.5
+    p = p / p.sum(1, keepdim=True)
+    exact = p.double().log() / temperature
+    expected = (exact - exact.logsumexp(1, keepdim=True)).exp()
+    torch.testing.assert_close(sharpened(p, temperature).double(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_no_gradient_flows_into_the_target() -> None:
+    first, second = torch.randn(4, 3, requires_grad=True), torch.randn(4, 3)
+    agreement_loss([first, second], 0.5).backward()
+    p = torch.stack([first.detach().softmax(1), second.softmax(1)])
+    sharp = (p.mean(0) ** 2) / (p.mean(0) ** 2).sum(1, keepdim=True)
+    error = p[0] - sharp
+    by_hand = p[0] * (error - (error * p[0]).sum(1, keepdim=True)) * 2 / 4 / 2
+    torch.testing.assert_close(first.grad, by_hand, rtol=1e-4, atol=1e-7)
+
+
+def test_certain_views_have_finite_gradients() -> None:
+    logits = torch.tensor([[300.0, 0, 0]], requires_grad=True)
+    agreement_loss([logits, logits], 0.1).backward()
+    assert torch.isfinite(logits.grad).all()
+
+
+@given(n=st.integers(1, 6), classes=st.integers(2, 5), seed=st.integers(0, 99))
+def test_distillation_equals_a_loop_over_nodes(n: int, classes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    logits, teacher = (
+        rng.normal(size=(2, n, classes)),
+        np.apply_along_axis(softmax, -1, rng.normal(size=(2, n, classes))),
+    )
+    slow = [-sum(teacher[r, i] @ np.log(softmax(logits[r, i])) for i in range(n)) / n for r in range(2)]
+    np.testing.assert_allclose(distillation_loss(torch.from_numpy(logits), torch.from_numpy(teacher)), slow)
+
+
+def test_the_ramp_ends_at_one() -> None:
+    assert ramp_up(torch.tensor([0])).item() == pytest.approx(1 / RAMP_EPOCHS)
+    assert ramp_up(torch.tensor([RAMP_EPOCHS - 1])).item() == 1
+    assert ramp_up(torch.tensor([10 * RAMP_EPOCHS])).item() == 1

@@ -3,13 +3,22 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.kernels.spmm import SparseMatrix
+from graphpartner.lab.bench.growth import community_edges
 from graphpartner.model import propagation
-from graphpartner.model.propagation import Propagation, propagate_rows, row_blocks
+from graphpartner.model.propagation import (
+    REORDER_FROM,
+    Propagation,
+    propagate_rows,
+    propagate_to_depths,
+    reordered,
+    row_blocks,
+)
 from graphpartner.system.errors import InputError
-from tests.dense import RandomProblem, assert_near, power, problems, to_csr
+from tests.reference import RandomProblem, assert_near, power, problems, to_csr
 
 PLANS = ("steps", "dense", "blocks")
 both = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,7 +110,7 @@ def test_the_plan_follows_cost_and_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert "dense" in deep.explain()
     assert "l = 1000" in deep.explain()
     assert "entries = 64" in deep.explain()
-    assert "asked for" in Propagation(full, 2, "blocks").explain()
+    assert "given" in Propagation(full, 2, "blocks").explain()
 
 
 def test_wrong_arguments_are_named_with_their_value() -> None:
@@ -131,3 +140,62 @@ def test_rows_that_do_not_fit_are_refused(kernels: str, plan: str, columns: int)
     operator = Propagation(to_csr(np.eye(50)), 2, plan)
     with pytest.raises(InputError, match="shape"):
         operator(torch.ones(4, columns))
+
+
+@pytest.mark.parametrize("plan", ["steps", "dense", "blocks"])
+@pytest.mark.parametrize("depths", [(5, 0, 2, 5), (3, 3, 3, 3), (4, 4, 4, 4), (7, 1, 4, 2)])
+def test_every_replica_has_its_own_depth(kernels: str, plan: str, depths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.random((9, 9)) * (rng.random((9, 9)) < 0.4) / 3
+    H, G = rng.standard_normal((4, 9, 8)), rng.standard_normal((4, 9, 8))
+    given_H = torch.from_numpy(H).float().requires_grad_()
+    result = propagate_to_depths(Propagation(to_csr(A), 4, plan, block_rows=4), depths)(given_H)
+    result.backward(torch.from_numpy(G).float())
+    for replica, depth in enumerate(depths):
+        assert_near(result[replica], power(A, H[replica], depth))
+        assert_near(given_H.grad[replica], power(A.T, G[replica], depth))
+
+
+def test_one_depth_for_all_keeps_the_plan() -> None:
+    propagate = Propagation(to_csr(np.eye(3)), 4, "dense")
+    assert propagate_to_depths(propagate, [4, 4]) is propagate
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 4), st.sampled_from([3, 40]), st.integers(0, 10_000))
+def test_the_order_stays_inside(n: int, steps: int, columns: int, seed: int) -> None:
+    """Directed and undirected, few columns and many: products are the same as before."""
+    random = torch.Generator().manual_seed(seed)
+    edges = torch.randint(n, (2, 3 * n), generator=random)
+    matrix = SparseMatrix(normalized_adjacency(edges, n))
+    H = torch.rand(n, columns, generator=random, requires_grad=True)
+    moved = reordered(matrix)
+    expected, found = matrix.power(H, steps), moved.power(H, steps)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    by = torch.rand_like(H)
+    gradients = [torch.autograd.grad(out, H, by, retain_graph=True)[0] for out in (expected, found)] if steps else []
+    if gradients:
+        torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+
+
+def bandwidth(csr: Tensor) -> Tensor:
+    rows = torch.repeat_interleave(torch.arange(csr.shape[0]), csr.crow_indices().diff())
+    return (rows - csr.col_indices()).abs().float().mean()
+
+
+def test_a_shuffled_chain_is_put_in_order() -> None:
+    n = 600
+    chain = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
+    shuffled = torch.randperm(n, generator=torch.Generator().manual_seed(0))[chain]
+    matrix = SparseMatrix(normalized_adjacency(torch.cat([shuffled, shuffled.flip(0)], 1), n))
+    assert bandwidth(matrix.csr) > 100
+    assert bandwidth(reordered(matrix).csr) < 2
+
+
+def test_large_graphs_are_put_in_order_small_ones_are_not() -> None:
+    for n, ordered in ((1_000, False), (REORDER_FROM, True)):
+        propagate = Propagation(normalized_adjacency(community_edges(n), n), 2, plan="steps")
+        assert (propagate.steps_matrix.order is not None) == ordered
+        H = torch.rand(n, 32)
+        dense = propagate.matrix.csr.to_dense()
+        torch.testing.assert_close(propagate(H), dense @ (dense @ H), rtol=1e-4, atol=1e-5)

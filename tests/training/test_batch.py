@@ -11,7 +11,7 @@ from graphpartner.model.propagation import Propagation
 from graphpartner.training.batch import Batch, loss_and_accuracy
 from graphpartner.training.prepared import Labelled, labelled, prepare_graph
 from graphpartner.training.settings import Settings
-from tests.dense import assert_near, dense_consistency, dense_cross_entropy, dense_forward, dense_rectification
+from tests.reference import assert_near, dense_consistency, dense_cross_entropy, dense_forward, dense_rectification
 from tests.training.toy import enhanced, toy
 
 CPU = torch.device("cpu")

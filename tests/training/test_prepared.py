@@ -16,7 +16,7 @@ from graphpartner.training.prepared import (
     restrict_to_labelled,
 )
 from graphpartner.training.settings import Settings
-from tests.dense import assert_near
+from tests.reference import assert_near
 from tests.training.toy import enhanced, toy
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import graphpartner as gp
 from graphpartner.model.gpnn import GPNN
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
-from tests.dense import assert_near, dense_forward
+from tests.reference import assert_near, dense_forward
 from tests.training.toy import HISTORY, enhanced, toy
 
 SETTINGS = Settings(hidden_channels=16, num_steps=3, epochs=60, patience=5, threshold=0.3, lr=0.1)

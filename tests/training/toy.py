@@ -10,7 +10,7 @@ from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels import draws
 from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.training.settings import Settings
-from tests.enhance.oracle import attribute_oracle
+from tests.enhance.reference import slow_attribute_graph
 
 HISTORY = (
     "loss",
@@ -62,7 +62,7 @@ def enhanced(data: GraphRecord, settings: Settings) -> Tensor:
         A[i, j] = 1
     root = np.sqrt(A.sum(1))
     P = A / root[:, None] / root[None, :]
-    W = attribute_oracle(data.x.numpy().astype(float), data.edge_index.numpy(), settings.k, settings.threshold)
+    W = slow_attribute_graph(data.x.numpy().astype(float), data.edge_index.numpy(), settings.k, settings.threshold)
     return torch.from_numpy(settings.beta * P + (1 - settings.beta) * W / W.sum(1, keepdims=True))
 
 

@@ -22,7 +22,7 @@ from graphpartner.lab.baselines.supervised import BaselineRuns
 from graphpartner.lab.experiments.graph_cache import LoadedGraph
 from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run, trainings
 from graphpartner.lab.experiments.journal import Line
-from graphpartner.model.gpnn import Output, forward
+from graphpartner.model.gpnn import GPNNOutput, forward
 from graphpartner.model.propagation import propagate_to_depths
 from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
@@ -60,7 +60,7 @@ def measure_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str
         propagate = propagate_to_depths(
             problem.propagate, [settings.num_steps]
         )  # the runs beside it may have gone deeper
-        out = Output(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
+        out = GPNNOutput(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
     found: Measured = {}
     if wanted & GAPS:
         found["mad_gap"] = float(mad_gap_details(out.logits, graph.pairs).gap)
