@@ -24,7 +24,7 @@ from torch import Tensor
 
 import graphpartner as gp
 from graphpartner.graph.datasets import load_graph
-from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings, train_baseline
+from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings, train_baseline
 from graphpartner.lab.experiments.journal import cut_torn_line
 from graphpartner.lab.search.judgement import DevelopmentGraph, Judgement, class_weights, development, judged, ranked
 

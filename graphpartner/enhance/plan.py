@@ -20,7 +20,7 @@ from torch import Tensor
 from graphpartner.enhance import dense_join, scipy_join
 from graphpartner.enhance.features import Features, read_features
 from graphpartner.enhance.rule import Rule
-from graphpartner.graph.adjacency import adjacency
+from graphpartner.graph.adjacency import adjacency, is_symmetric
 from graphpartner.system.device import free_memory
 from graphpartner.system.errors import InputError
 from graphpartner.system.parallel import HAS_NUMBA
@@ -98,12 +98,6 @@ def _options(
     if features.kind == "binary" and np.unique(np.diff(features.matrix.indptr)).size <= MOST_SIZES:
         options.append(_numba("popcount", features, A, k, memory, full_rows))
     return [*options, _numba("suffix", features, A, k, memory, full_rows)]
-
-
-def is_symmetric(A: sparse.csr_array) -> bool:
-    """Does every edge have its reverse?"""
-    T = A.T.tocsr()  # canonical, as A is
-    return bool(np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices))
 
 
 def _walks(A: sparse.csr_array, k: int) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import torch
 
+from graphpartner.system.device import free_memory
 from graphpartner.system.progress import Progress
 
 Job = TypeVar("Job")
@@ -110,9 +111,15 @@ def _parts(start: int, stop: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
-def even_batch_size(replicas: int, fitting: int) -> int:
-    """The size of batches of like size, where so many replicas fit at a time."""
-    batches = -(-replicas // max(1, fitting))
+def plan_batch(replicas: int, bytes_per_replica: Callable[[], float], device: torch.device, share: float = 0.6) -> int:
+    """Return the number of replicas to train together: one on a CPU, where more only crowd the caches.
+
+    On a GPU, batches of like size that fit into a share of its free memory; ``bytes_per_replica`` is called only there.
+    """
+    if device.type == "cpu":
+        return 1
+    each = bytes_per_replica()
+    batches = -(-replicas // max(1, int(share * free_memory(device) / each)))
     return -(-replicas // batches)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings
+from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings
 from tests.scripts import load
 
 
