@@ -155,11 +155,11 @@ def main() -> None:
         line["settings"] = present.replace(**changes).asdict()
         before = tried.get(trial_key(line))
         if before is not None:
-            return Judgement(before["validation"] / 100, before["surprise"])
+            return Judgement(before["validation"] / 100, before["nll"])
         started = time.monotonic()
         runs = train_baseline(given.method, seen, seeds, given.device, changes)
         found = judged(runs.logits, seen)
-        line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
+        line |= {"validation": 100 * found.accuracy, "nll": found.surprise, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
         note(line)
         return found
