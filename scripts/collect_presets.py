@@ -24,11 +24,11 @@ from graphpartner.training.presets import FAMILIES, FOLDER
 from graphpartner.training.settings import Settings
 
 FIRST = 1_000  # splits of a search begin at 0
-KEYS = ("provenance", "saw_test", "validation", "surprise", "judged_on", "held_out", "settings")
-HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.training.settings.Settings.
+KEYS = ("provenance", "saw_test", "validation", "nll", "judged_on", "held_out", "settings")
+HEADER = """# Settings for {graph}. Whatever is not named has its default in graphpartner.training.settings.Settings.
 # published: Table 1 of the paper, test accuracy in percent, mean and standard deviation.
-# best: what the plain name stands for. validation: mean accuracy in percent on so many development splits as
-# judged_on says, surprise: mean −log p there; held_out: both on validation nodes that stopped no run.
+# best: the family that the plain name stands for. validation: mean accuracy in percent over judged_on development
+# splits; nll: mean −log p there; held_out: whether both are of validation nodes that stopped no run.
 published: {published}
 best: {best}
 """
@@ -62,14 +62,14 @@ def collect(content: dict[str, Any], new: list[dict[str, Any]], graph: str, opti
     here = {"judged_on": options.splits, "held_out": True}
 
     def better(entries: list[dict[str, Any]]) -> dict[str, Any]:
-        figures = [Judgement(entry["validation"] / 100, entry["surprise"]) for entry in entries]
+        figures = [Judgement(entry["validation"] / 100, entry["nll"]) for entry in entries]
         return entries[ranked(figures, nodes)[0]]
 
     def judged(entry: dict[str, Any], name: str) -> None:
         if not (options.new and here.items() <= entry.items()):
             (found,) = judge_settings(seen, [Settings().replace(**entry["settings"])], options.device)
-            entry |= {"validation": round(100 * found.accuracy, 2), "surprise": round(found.surprise, 4)} | here
-        print(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}", flush=True)
+            entry |= {"validation": round(100 * found.accuracy, 2), "nll": round(found.surprise, 4)} | here
+        print(f"{graph}/{name}: {entry['validation']} %, NLL {entry['nll']}", flush=True)
 
     chosen = {*(options.families or presets), *(entry["family"] for entry in new)}
     for family, entry in presets.items():

@@ -23,7 +23,7 @@ from torch_geometric.utils import to_scipy_sparse_matrix
 from graphpartner.graph.datasets import load_graph
 from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import Split, per_class_splits
-from graphpartner.lab.baselines.catalogue import train_baseline
+from graphpartner.lab.baselines.all_baselines import train_baseline
 from graphpartner.system.device import pick_device
 
 

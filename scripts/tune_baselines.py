@@ -24,7 +24,7 @@ from torch import Tensor
 
 import graphpartner as gp
 from graphpartner.graph.datasets import load_graph
-from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings, train_baseline
+from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings, train_baseline
 from graphpartner.lab.experiments.journal import cut_torn_line
 from graphpartner.lab.search.judgement import DevelopmentGraph, Judgement, class_weights, development, judged, ranked
 
@@ -155,11 +155,11 @@ def main() -> None:
         line["settings"] = present.replace(**changes).asdict()
         before = tried.get(trial_key(line))
         if before is not None:
-            return Judgement(before["validation"] / 100, before["surprise"])
+            return Judgement(before["validation"] / 100, before["nll"])
         started = time.monotonic()
         runs = train_baseline(given.method, seen, seeds, given.device, changes)
         found = judged(runs.logits, seen)
-        line |= {"validation": 100 * found.accuracy, "surprise": found.surprise, "merit": found.merit}
+        line |= {"validation": 100 * found.accuracy, "nll": found.surprise, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
         note(line)
         return found

@@ -17,7 +17,7 @@ from torch import Tensor
 from graphpartner.enhance import dense_join, scipy_join
 from graphpartner.enhance.features import Features, read_features
 from graphpartner.enhance.rule import Rule
-from graphpartner.graph.adjacency import adjacency
+from graphpartner.graph.adjacency import adjacency, is_symmetric
 from graphpartner.system.device import free_memory
 from graphpartner.system.errors import InputError
 from graphpartner.system.parallel import HAS_NUMBA

@@ -238,7 +238,7 @@ class Tuner:
         answers = {each: self._answer(runs, folds) for each, runs in done.items()}
         merits = {each: merit(answer, target) for each, answer in answers.items()}
         alpha, propagated = self._propagated(folds)
-        heard = self.prepared.data.edge_index.numel() > 0
+        heard = self.prepared.edge_index.numel() > 0
         if (
             heard and target.numel() < ENOUGH_FOR_GREEDY
         ):  # by luck it would often be close, and it knows nothing of features

@@ -61,6 +61,13 @@ def neighbor_mean(
     return to_torch(sparse.diags_array(inverse) @ A, dtype, edge_index.device)
 
 
+def is_symmetric(A: sparse.csr_array) -> bool:
+    """Return whether a matrix in canonical form is its own transpose, up to the rounding of its values."""
+    T = A.T.tocsr()
+    same_pattern = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
+    return bool(same_pattern and np.allclose(A.data, T.data))
+
+
 def to_torch(
     matrix: sparse.csr_array, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
 ) -> Tensor:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import torch
 
+from graphpartner.system.device import free_memory
 from graphpartner.system.progress import Progress
 
 Job = TypeVar("Job")
@@ -159,7 +160,13 @@ def run_halving(train_part: Callable[[slice], Result], replicas: int, batch_size
     return results
 
 
-def even_batch_size(replicas: int, fitting: int) -> int:
-    """Return the size of batches of similar size, of which each has at most ``fitting`` replicas."""
-    batches = -(-replicas // max(1, fitting))
+def plan_batch(replicas: int, bytes_per_replica: Callable[[], float], device: torch.device, share: float = 0.6) -> int:
+    """Return the number of replicas to train together: one on a CPU, where more only crowd the caches.
+
+    On a GPU, batches of like size that fit into a share of its free memory; ``bytes_per_replica`` is called only there.
+    """
+    if device.type == "cpu":
+        return 1
+    each = bytes_per_replica()
+    batches = -(-replicas // max(1, int(share * free_memory(device) / each)))
     return -(-replicas // batches)

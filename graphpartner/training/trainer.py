@@ -20,7 +20,7 @@ from graphpartner.graph.record import GraphRecord, as_record
 from graphpartner.kernels import draws
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
-from graphpartner.system.parallel import EpochCounter, even_batch_size, run_in_batches
+from graphpartner.system.parallel import EpochCounter, plan_batch, run_in_batches
 from graphpartner.system.progress import Progress, silent
 from graphpartner.training.batch import Batch
 from graphpartner.training.loop import Trained, train_replicas
@@ -86,7 +86,7 @@ def _train(
     """One run a seed, taught by an opinion [R, n, C] where there is one."""
     groups = each[0].groups
     own_seeds = [own for seed, one in zip(seeds, each, strict=True) for own in group_seeds(seed, one)]
-    batch_size = batch_size or plan_batch(data, each[0], len(own_seeds), place)
+    batch_size = batch_size or plan_batch(len(own_seeds), lambda: replica_memory(data, each[0]), place)
     deepest = max(each, key=lambda one: one.num_steps)
     problem = prepare_graph(data, deepest, place, batch_size)
     train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
@@ -153,14 +153,10 @@ def _share_of(progress: Progress, start: float, stop: float) -> Progress:
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
-def plan_batch(data: GraphRecord, settings: Settings, replicas: int, device: torch.device) -> int:
-    """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU."""
-    if device.type == "cpu":
-        return 1
+def replica_memory(data: GraphRecord, settings: Settings) -> int:
+    """Return the estimated bytes of one replica in training."""
     (n, features), width = data.x.shape, settings.hidden_channels
-    each = 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
-    free, _ = torch.cuda.mem_get_info(device)
-    return even_batch_size(replicas, int(0.6 * free / each))
+    return 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
 
 
 def check_batch_size(batch_size: int | None) -> None:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from graphpartner.enhance.features import read_features
 from graphpartner.enhance.join import run_join
-from graphpartner.enhance.plan import choose_kernel, is_symmetric
+from graphpartner.enhance.plan import choose_kernel
 from graphpartner.enhance.rule import Rule
-from graphpartner.graph.adjacency import adjacency
+from graphpartner.graph.adjacency import adjacency, is_symmetric
 
 KERNELS = ["binary/bitsets", "binary/walks", "weighted/bitsets", "weighted/walks", "dense/products", "scipy/products"]
 

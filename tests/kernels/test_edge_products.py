@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from graphpartner.kernels.edge_products import Edges
 from tests.kernels.conftest import take_kernels_away
-from tests.lab.baselines.small import dense_adjacency, odd_graph
+from tests.lab.baselines.graphs import dense_adjacency, odd_graph
 
 
 def graph_edges(seed, n=9):

@@ -6,7 +6,8 @@ import numba
 import pytest
 import torch
 
-from graphpartner.system.parallel import run_on_cores, single_core
+from graphpartner.system import parallel
+from graphpartner.system.parallel import plan_batch, run_on_cores, single_core
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -86,3 +87,12 @@ def test_a_failure_sets_stop_for_the_others() -> None:
 
     with pytest.raises(ValueError, match="no"):
         run_on_cores(work, [0, 1], stop)
+
+
+def test_batches_have_like_sizes_that_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plan_batch(100, lambda: pytest.fail("no memory is measured on a CPU"), torch.device("cpu")) == 1
+    monkeypatch.setattr(parallel, "free_memory", lambda device: 1000)
+    gpu = torch.device("cuda")
+    assert plan_batch(100, lambda: 10, gpu) == 50  # 60 would fit
+    assert plan_batch(7, lambda: 200, gpu, share=0.4) == 2
+    assert plan_batch(7, lambda: 5000, gpu) == 1

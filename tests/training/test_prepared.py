@@ -1,3 +1,5 @@
+"""A graph on a device, the nodes under masks, and a problem restricted to labelled nodes."""
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.system.errors import InputError
 from graphpartner.training.batch import Batch
 from graphpartner.training.prepared import (
+    DeviceGraph,
     Labelled,
     PreparedGraph,
     count_classes,
@@ -20,7 +23,7 @@ from tests.reference import assert_near
 from tests.training.toy import enhanced, toy
 
 CPU = torch.device("cpu")
-# mostly empty, a row of zeros, and numbers that are not 0 and 1
+# mostly zero, a row of zeros, and numbers other than 0 and 1
 X = torch.zeros(4, 8)
 ROWS = torch.zeros(4, 8)
 
@@ -46,6 +49,41 @@ def test_full_features_stay_dense() -> None:
         torch.testing.assert_close(feature_matrix(given, "row", CPU), full / full.sum(1, keepdim=True))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_matrix_of_a_graph(weighted: bool) -> None:
+    data = toy()
+    weight = torch.rand(data.edge_index.shape[1], generator=torch.Generator().manual_seed(0)) + 0.1
+    A = torch.zeros(40, 40).double()
+    A[data.edge_index[1], data.edge_index[0]] = weight.double() if weighted else 1.0
+    if weighted:
+        data.edge_weight = weight
+    loops = A + torch.eye(40)
+    graph = DeviceGraph(data, CPU)
+    assert (graph.num_nodes, graph.num_features, graph.num_classes) == (40, 24, 3)
+    assert_near(as_dense(graph.A), A, 1e-6)
+    root = loops.sum(1).rsqrt()
+    assert_near(as_dense(graph.P), root[:, None] * loops * root, 1e-6)
+    assert_near(as_dense(graph.random_walk), loops / loops.sum(1)[:, None], 1e-6)
+    assert graph.normalized("symmetric") is graph.P
+    assert graph.normalized("row") is graph.random_walk
+    assert_near(as_dense(graph.neighbor_mean), A / A.sum(1)[:, None].masked_fill(A.sum(1)[:, None] == 0, 1), 1e-6)
+    root = A.sum(1).masked_fill(A.sum(1) == 0, 1).rsqrt()
+    assert_near(as_dense(graph.symmetric), root[:, None] * A * root, 1e-6)
+    assert_near(graph.edge_values, loops[graph.edges.target, graph.edges.source], 1e-6)
+
+
+def test_matrices_are_computed_once_and_no_label_is_held() -> None:
+    data = toy()
+    graph, settings = DeviceGraph(data, CPU), Settings(threshold=0.3)
+    assert graph.features("row") is graph.features("row") is not graph.features("raw")
+    assert graph.propagation(settings) is graph.propagation(settings.replace(lr=0.5))
+    assert graph.propagation(settings.replace(num_steps=2)).matrix is graph.propagation(settings).matrix
+    plain = settings.replace(beta=1.0)
+    assert graph.propagation(plain) is graph.propagation(plain.replace(k=5))
+    assert graph.propagation(settings.replace(beta=0.2)).matrix is not graph.propagation(settings).matrix
+    assert not any(value is data.y or value is data for value in vars(graph).values())
+
+
 def test_prepare_enhances() -> None:
     data = toy()
     for changes in ({}, {"beta": 1.0}, {"beta": 0.0}, {"beta": 0.3, "k": 1, "threshold": 0.2}):
@@ -58,7 +96,7 @@ def test_prepare_enhances() -> None:
         assert problem.neighbors is None
 
 
-def test_prepare_lays_out_neighbors() -> None:
+def test_prepare_computes_the_neighbor_mean() -> None:
     data = toy()
     mean = as_dense(prepare_graph(data, Settings(positives="neighbors"), CPU).neighbors)
     A = np.zeros((40, 40))
@@ -120,7 +158,7 @@ def test_labelled_under_masks_of_unequal_size() -> None:
     assert cut.weight.tolist() == [[1.0, 0.0, 0.0]]
 
 
-def test_one_split_a_seed() -> None:
+def test_one_split_per_seed() -> None:
     with pytest.raises(InputError, match="val_mask holds 2 splits for 3 seeds"):
         labelled(torch.stack([MASK, MASK]), Y, 3, "val_mask", CPU)
 

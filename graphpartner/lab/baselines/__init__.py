@@ -1,1 +1,1 @@
-"""Compared with what? One file a model, each as its own paper defines it."""
+"""The models that GPNN is compared with: one file per model, each as its own paper defines it."""

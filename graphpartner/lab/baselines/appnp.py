@@ -10,12 +10,13 @@ from graphpartner.lab.baselines.baseline import (
     Baseline,
     BaselineOutput,
     HiddenSettings,
+    InitialWeights,
+    NoDropout,
     Weight,
     Weights,
     grouped,
     ungrouped,
 )
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 
@@ -46,21 +47,21 @@ class APPNP(Baseline):
             "weight2": Weight(initial.uniform(h, classes, h**-0.5), 0.0),
         }
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout before each layer of the MLP, and of the edges of each power iteration."""
         rate, alpha = self.settings.dropout, self.settings.alpha
-        hidden = (noise.input(self.graph.X, rate) @ weights["weight1"]).relu()
-        H = matmul_narrow(noise.hidden(hidden, rate), weights["weight2"])
+        hidden = (dropout.input(self.X, rate) @ weights["weight1"]).relu()
+        H = matmul_narrow(dropout.hidden(hidden, rate), weights["weight2"])
         layers = [H]
         for step in range(self.settings.num_steps):
-            layers.append((1 - alpha) * self.propagate(layers[-1], noise, step) + alpha * H)
+            layers.append((1 - alpha) * self.propagate(layers[-1], dropout, step) + alpha * H)
         return BaselineOutput(layers[-1], layers[1:])
 
-    def propagate(self, Z: Tensor, noise: NoDropout, step: int) -> Tensor:
+    def propagate(self, Z: Tensor, dropout: NoDropout, step: int) -> Tensor:
         """P Z, a share of the entries of P dropped in training."""
         edges, rate = self.graph.edges, self.settings.edge_dropout
-        if not noise.training or not rate:
+        if not dropout.training or not rate:
             return self.graph.P @ Z
         values = edges.weight[:, None].expand(Z.shape[0], -1, -1)
-        dropped = noise.hidden(values, rate, step, stream="edges")  # [R, E, 1]
+        dropped = dropout.hidden(values, rate, step, stream="edges")  # [R, E, 1]
         return ungrouped(edges.product(grouped(dropped).squeeze(-1), grouped(Z)), Z.shape[0])

@@ -6,8 +6,15 @@ from typing import ClassVar
 import torch
 
 from graphpartner.kernels.narrow_product import matmul_narrow
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    HiddenSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
 from graphpartner.training.settings import between
 
 
@@ -22,7 +29,7 @@ class DAGNNSettings(HiddenSettings):
 
 
 class DAGNN(Baseline):
-    """Σ_k σ(P^k Z s) ∘ P^k Z for k = 0 … K, where Z is a two-layer MLP of the features and s scores every depth."""
+    """Σ_k σ(P^k Z s) ∘ P^k Z for k = 0 … K, where Z is a two-layer MLP of the features and s weighs the depths."""
 
     Settings: ClassVar = DAGNNSettings
     settings: DAGNNSettings
@@ -36,11 +43,11 @@ class DAGNN(Baseline):
                 weights[part + name] = Weight(initial.uniform(height, columns, rows**-0.5), self.settings.decay)
         return weights
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout before each layer of the MLP."""
         rate = self.settings.dropout
-        hidden = (noise.input(self.graph.X, rate) @ weights["weight1"] + weights["bias1"]).relu()
-        layers = [matmul_narrow(noise.hidden(hidden, rate), weights["weight2"]) + weights["bias2"]]
+        hidden = (dropout.input(self.X, rate) @ weights["weight1"] + weights["bias1"]).relu()
+        layers = [matmul_narrow(dropout.hidden(hidden, rate), weights["weight2"]) + weights["bias2"]]
         for _ in range(self.settings.num_steps):
             layers.append(self.graph.P @ layers[-1])
         depths = torch.stack(layers, -2)  # [R, n, K + 1, C]

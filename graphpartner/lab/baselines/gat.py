@@ -11,12 +11,13 @@ from graphpartner.lab.baselines.baseline import (
     Baseline,
     BaselineOutput,
     HiddenSettings,
+    InitialWeights,
+    NoDropout,
     Weight,
     Weights,
     grouped,
     ungrouped,
 )
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
 from graphpartner.training.settings import between
 
 SLOPE = 0.2  # of the LeakyReLU in the attention
@@ -30,9 +31,9 @@ class GATSettings(HiddenSettings):
     hidden_channels: int = between(8, 1, 65536)
     dropout: float = between(0.6, 0, 1)
     heads: int = between(8, 1, 1024)
-    """Attention heads of the hidden layers; their outputs are put side by side."""
+    """Number of attention heads of the hidden layers, whose outputs are concatenated."""
     output_heads: int = between(1, 1, 1024)
-    """Attention heads of the last layer; their outputs are averaged."""
+    """Number of attention heads of the last layer, whose outputs are averaged."""
     layers: int = between(2, 1, 1024)
     """Number of graph attention layers."""
 
@@ -42,15 +43,15 @@ class GAT(Baseline):
 
     α_ij is the softmax over j of LeakyReLU(a_target · W h_i + a_source · W h_j).
 
-    ELU between the layers, a bias after each, Glorot-uniform weights; dropout of what goes into a layer, of α and, as
-    in the authors' code (PetarV-/GAT, utils/layers.py), of the W h_j that are summed.
+    ELU between the layers, a bias after each, Glorot-uniform weights; dropout of the input of a layer, of α and, as in
+    the authors' code (PetarV-/GAT, utils/layers.py), of the W h_j that are summed.
     """
 
     Settings: ClassVar = GATSettings
     settings: GATSettings
 
     def shape(self, layer: int) -> tuple[int, int, int]:
-        """Width of what goes into a layer, number of its heads, width of a head."""
+        """Width of the input of a layer, number of its heads, width of a head."""
         settings, last = self.settings, layer == self.settings.layers - 1
         width = settings.heads * settings.hidden_channels if layer else self.graph.num_features
         if last:
@@ -58,7 +59,7 @@ class GAT(Baseline):
         return width, settings.heads, settings.hidden_channels
 
     def weights(self, initial: InitialWeights) -> dict[str, Weight]:
-        """Of every layer W with all heads side by side, a_source, a_target and the bias."""
+        """Of every layer, W with its heads side by side, a_source, a_target and the bias."""
         weights: dict[str, Weight] = {}
         for layer in range(self.settings.layers):
             width, heads, head = self.shape(layer)
@@ -72,28 +73,28 @@ class GAT(Baseline):
             weights |= {f"{name}{layer + 1}": Weight(value, self.settings.decay) for name, value in values.items()}
         return weights
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """One attention layer after the other."""
         layers: list[Tensor] = []
         for layer in range(self.settings.layers):
             if layer:
                 layers[-1] = F.elu(layers[-1])
-                inner = noise.hidden(layers[-1], self.settings.dropout, layer) @ weights[f"weight{layer + 1}"]
+                inner = dropout.hidden(layers[-1], self.settings.dropout, layer) @ weights[f"weight{layer + 1}"]
             else:
-                inner = noise.input(self.graph.X, self.settings.dropout) @ weights["weight1"]
-            layers.append(self.attend(inner, layer, weights, noise))
+                inner = dropout.input(self.X, self.settings.dropout) @ weights["weight1"]
+            layers.append(self.attend(inner, layer, weights, dropout))
         return BaselineOutput(layers[-1], layers)
 
-    def attend(self, inner: Tensor, layer: int, weights: Weights, noise: NoDropout) -> Tensor:
-        """From W h [R, n, heads · head] to the layer's output."""
+    def attend(self, inner: Tensor, layer: int, weights: Weights, dropout: NoDropout) -> Tensor:
+        """Return a layer's output for W h, [R, n, heads · head]."""
         edges, replicas = self.graph.edges, inner.shape[0]
         _, heads, head = self.shape(layer)
         source, target, bias = (weights[f"{name}{layer + 1}"] for name in ("source", "target", "bias"))
         by_source, by_target = (grouped(inner * vector, heads).sum(-1) for vector in (source, target))  # [n, R · heads]
         scores = F.leaky_relu(edges.sums(by_source, by_target), SLOPE)
         alpha = ungrouped(edges.softmax(scores), replicas)
-        alpha = grouped(noise.hidden(alpha, self.settings.dropout, layer, stream="edges")).reshape(edges.count, -1)
-        inner = noise.hidden(inner, self.settings.dropout, layer, stream="partner")
+        alpha = grouped(dropout.hidden(alpha, self.settings.dropout, layer, stream="edges")).reshape(edges.count, -1)
+        inner = dropout.hidden(inner, self.settings.dropout, layer, stream="partner")
         out = ungrouped(edges.product(alpha, grouped(inner, heads)), replicas)
         if layer == self.settings.layers - 1:
             out = out.unflatten(-1, (heads, head)).mean(-2)

@@ -4,8 +4,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from graphpartner.kernels.narrow_product import matmul_narrow
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    HiddenSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
 from graphpartner.training.settings import between
 
 
@@ -35,12 +42,12 @@ class GCN(Baseline):
             for layer in range(layers)
         }
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
         rate = self.settings.dropout
         first, *others = weights.values()
-        layers = [self.graph.P @ (noise.input(self.graph.X, rate) @ first)]
+        layers = [self.graph.P @ (dropout.input(self.X, rate) @ first)]
         for layer, weight in enumerate(others, 1):
             layers[-1] = layers[-1].relu()
-            layers.append(self.graph.P @ matmul_narrow(noise.hidden(layers[-1], rate, layer), weight))
+            layers.append(self.graph.P @ matmul_narrow(dropout.hidden(layers[-1], rate, layer), weight))
         return BaselineOutput(layers[-1], layers)

@@ -5,8 +5,15 @@ from math import log
 from typing import ClassVar
 
 from graphpartner.kernels.narrow_product import matmul_narrow
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    HiddenSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
 from graphpartner.training.settings import between
 
 
@@ -46,15 +53,15 @@ class GCNII(Baseline):
         weights["bias_out"] = Weight(initial.uniform(1, classes, h**-0.5), dense)
         return weights
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
         rate, alpha = self.settings.dropout, self.settings.alpha
-        H = (noise.input(self.graph.X, rate) @ weights["weight_in"] + weights["bias_in"]).relu()
+        H = (dropout.input(self.X, rate) @ weights["weight_in"] + weights["bias_in"]).relu()
         initial, layers = H, []
         for layer in range(1, self.settings.layers + 1):
             beta = log(self.settings.lam / layer + 1)
-            support = (self.graph.P @ noise.hidden(H, rate, layer)).mul(1 - alpha).add(initial, alpha=alpha)
+            support = (self.graph.P @ dropout.hidden(H, rate, layer)).mul(1 - alpha).add(initial, alpha=alpha)
             H = (support @ weights[f"weight{layer}"]).mul(beta).add(support, alpha=1 - beta).relu()
             layers.append(H)
-        logits = matmul_narrow(noise.hidden(H, rate), weights["weight_out"]) + weights["bias_out"]
+        logits = matmul_narrow(dropout.hidden(H, rate), weights["weight_out"]) + weights["bias_out"]
         return BaselineOutput(logits, layers)

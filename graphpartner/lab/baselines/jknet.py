@@ -1,7 +1,7 @@
 """JKNet: Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
 
-With the last layer a graph convolution, as in Rong et al. (DropEdge, ICLR 2020), whose settings and results on the
-public splits are the ones to compare with: Xu et al. used splits of their own.
+The last layer is a graph convolution, as in Rong et al. (DropEdge, ICLR 2020), whose settings and results on the public
+splits are the ones to compare with: Xu et al. used splits of their own.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,16 @@ import torch
 from torch import Tensor
 
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.layouts import Normalization
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    HiddenSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
+from graphpartner.training.prepared import Normalization
 from graphpartner.training.settings import between
 
 Propagate = Callable[[Tensor], Tensor]
@@ -28,11 +35,11 @@ class JKNetSettings(HiddenSettings):
     patience: int = between(400, 1, 1_000_000)
     hidden_channels: int = between(128, 1, 65536)
     dropout: float = between(0.8, 0, 1)
-    """Share of the entries dropped of what comes out of a hidden layer; none of X, as in the code of DropEdge."""
+    """Share of the entries of a hidden layer's output dropped; none of X, as in the code of DropEdge."""
     layers: int = between(4, 2, 1024)
     """Number of graph convolutions, the last one included."""
     jump: Literal["cat", "max"] = "cat"
-    """How the hidden layers are brought together: side by side, or the largest entry."""
+    """How the hidden layers are combined: concatenated, or by their elementwise maximum."""
     normalization: Normalization = "symmetric"
     """``symmetric`` is D̃^-½ Ã D̃^-½, ``row`` is D̃⁻¹ Ã."""
     self_weight: bool = False
@@ -40,13 +47,13 @@ class JKNetSettings(HiddenSettings):
 
 
 class JKNet(Baseline):
-    """H^(l+1) = ReLU(Â H^(l) W^(l) + b^(l)), and a last graph convolution of [H^(1), …, H^(L−1)] brought together."""
+    """H^(l+1) = ReLU(Â H^(l) W^(l) + b^(l)), and a last graph convolution of H^(1), …, H^(L−1) combined."""
 
     Settings: ClassVar = JKNetSettings
     settings: JKNetSettings
 
     def weights(self, initial: InitialWeights) -> dict[str, Weight]:
-        """Of every layer W, where asked for a second one for the node itself, and the bias: all within ±1/√columns."""
+        """Of every layer W, with ``self_weight`` one for the node itself, and the bias: uniform within ±1/√columns."""
         settings = self.settings
         hidden, jumped = settings.hidden_channels, settings.hidden_channels
         if settings.jump == "cat":
@@ -62,19 +69,19 @@ class JKNet(Baseline):
                 weights[f"{name}{layer}"] = Weight(initial.uniform(size, width, width**-0.5), settings.decay)
         return weights
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout after each hidden layer."""
-        propagate = self.propagation(noise)
+        propagate = self.propagation(dropout)
         layers: list[Tensor] = []
         for layer in range(1, self.settings.layers):
-            below = layers[-1] if layers else self.graph.X
+            below = layers[-1] if layers else self.X
             hidden = self.convolve(propagate, below, layer, weights).relu()
-            layers.append(noise.hidden(hidden, self.settings.dropout, layer))
+            layers.append(dropout.hidden(hidden, self.settings.dropout, layer))
         jumped = torch.cat(layers, -1) if self.settings.jump == "cat" else torch.stack(layers).amax(0)
         logits = self.convolve(propagate, jumped, self.settings.layers, weights)
         return BaselineOutput(logits, [*layers, logits])
 
-    def propagation(self, noise: NoDropout) -> Propagate:
+    def propagation(self, dropout: NoDropout) -> Propagate:
         """H ↦ Â H."""
         matrix = self.graph.normalized(self.settings.normalization)
         return lambda H: matrix @ H

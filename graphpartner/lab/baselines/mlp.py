@@ -1,11 +1,18 @@
-"""MLP: two layers on the features alone, no graph. What a graph is worth is measured against it."""
+"""MLP: two layers on the features alone, the reference for what a graph adds."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from graphpartner.kernels.narrow_product import matmul_narrow
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, HiddenSettings, Weight, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    HiddenSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class MLP(Baseline):
             "weight2": Weight(initial.glorot(h, classes), self.settings.decay),
         }
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
         """Dropout before each layer."""
-        hidden = (noise.input(self.graph.X, self.settings.dropout) @ weights["weight1"]).relu()
-        return BaselineOutput(matmul_narrow(noise.hidden(hidden, self.settings.dropout), weights["weight2"]))
+        hidden = (dropout.input(self.X, self.settings.dropout) @ weights["weight1"]).relu()
+        return BaselineOutput(matmul_narrow(dropout.hidden(hidden, self.settings.dropout), weights["weight2"]))

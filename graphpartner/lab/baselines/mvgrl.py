@@ -1,71 +1,44 @@
-"""The diffusion view of MVGRL: personalised PageRank, where every node sees every other, near ones more.
+"""MVGRL: Hassani and Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML 2020.
 
-MVGRL, from *Contrastive Multi-View Representation Learning on Graphs* (Hassani and Khasahmadi, 2020).
-
-Two one-layer GCNs embed two views of the graph: its adjacency, H¹ = PReLU(Â X W¹ + b¹), and its diffusion by
-personalised PageRank, H² = PReLU(S X W² + b²). A bilinear discriminator, as in DGI, tells the nodes of one view from
-those of the same view with the rows of X shuffled, by the summary of the *other* view. Every step sees a few windows
-of consecutive nodes. The embedding is H¹ + H² of the whole graph.
+One view is the graph itself, the other its diffusion by personalised PageRank, in which all nodes are connected, near
+ones more strongly.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from graphpartner.graph.adjacency import normalized_adjacency
-from graphpartner.graph.record import GraphRecord
+from graphpartner.graph.adjacency import is_symmetric, to_scipy
 from graphpartner.kernels import draws
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.lab.baselines.baseline import EmbeddingSettings
-from graphpartner.lab.baselines.pretrain import (
-    SLOPE,
-    Weights,
-    bilinear_weights,
-    discrimination_loss,
-    prelu,
-    scores,
-    summary,
-    take_rows,
-)
+from graphpartner.lab.baselines.dgi import bilinear_weights, discrimination_loss, scores, summary, take_rows
+from graphpartner.lab.baselines.self_supervised import SLOPE, EncoderWeights, PretextSettings, PretextTask, prelu
 from graphpartner.system.errors import InputError
-from graphpartner.training.prepared import feature_matrix
+from graphpartner.training.prepared import DeviceGraph
 from graphpartner.training.settings import between
 
 EPSILONS = (1e-5, 1e-4, 1e-3, 1e-2)
 MOST_NODES = 30_000  # beyond, the n × n matrix and its inverse take more than 11 GB; 18 where the graph is directed
 
 
-def personalized_pagerank(
-    edge_index: Tensor, num_nodes: int, alpha: float, device: torch.device | str, edge_weight: Tensor | None = None
-) -> Tensor:
-    """S = α (I − (1 − α) D̃^-½ Ã D̃^-½)⁻¹, dense, [n, n]."""
-    if num_nodes > MOST_NODES:
-        raise InputError(
-            f"a graph of {num_nodes} nodes: MVGRL's diffusion is a dense matrix, so n must be at most {MOST_NODES}"
-        )
-    P = normalized_adjacency(edge_index, num_nodes, edge_weight).to(device)
+def personalized_pagerank(P: Tensor, alpha: float) -> Tensor:
+    """S = α (I − (1 − α) P)⁻¹, dense, [n, n], of P = D̃^-½ Ã D̃^-½ in torch sparse CSR form."""
+    if P.shape[0] > MOST_NODES:
+        raise InputError(f"num_nodes = {P.shape[0]}: must be at most {MOST_NODES}, MVGRL's diffusion is a dense matrix")
     system = P.to_dense().mul_(alpha - 1)
     system.diagonal().add_(1)
-    if not is_symmetric(P):  # a directed graph: 2 / α does not bound its condition, float32 is too little
+    if not is_symmetric(to_scipy(P)):  # a directed graph: 2 / α does not bound its condition, float32 is too little
         return torch.linalg.inv(system.double()).mul_(alpha).float()
     # eigenvalues between α and 2 − α: float32 and a Cholesky factor suffice
     return torch.cholesky_inverse(torch.linalg.cholesky(system)).mul_(alpha)
 
 
-def is_symmetric(matrix: Tensor) -> bool:
-    """Is a square torch sparse CSR tensor its own transpose, up to the rounding of its values?"""
-    T = matrix.to_sparse_csc()  # the parts of Mᵀ in CSR form
-    same_pattern = torch.equal(matrix.crow_indices(), T.ccol_indices()) and torch.equal(
-        matrix.col_indices(), T.row_indices()
-    )
-    return same_pattern and torch.allclose(matrix.values(), T.values())
-
-
 def sparsified(S: Tensor, num_edges: int) -> SparseMatrix:
-    """S as MVGRL's authors treat CiteSeer: small entries cut away, every column scaled to [0, 1].
+    """S as MVGRL's authors treat CiteSeer: small entries set to zero, every column scaled to [0, 1].
 
-    Of the thresholds ε the one is taken that leaves the mean number of entries a row nearest to the mean degree.
+    Of ``EPSILONS``, the threshold is the one whose mean number of entries per row is nearest to the mean degree.
     """
     n = S.shape[0]
     epsilon = min(EPSILONS, key=lambda each: abs(int((each <= S).sum()) - num_edges) / n)
@@ -79,53 +52,52 @@ View = SparseMatrix | Tensor
 
 
 @dataclass(frozen=True)
-class MVGRL(EmbeddingSettings):
-    """Hyperparameters of MVGRL; the authors' as defaults."""
+class MVGRLSettings(PretextSettings):
+    """Settings of MVGRL; the authors' as defaults."""
 
     alpha: float = between(0.2, 1e-3, 1)
-    """α of personalised PageRank: the chance to return to the start. Much less than 0.001 is too little for float32."""
+    """α of personalised PageRank, the restart probability. Much less than 0.001 is too little for float32."""
     sparsify: bool = False
-    """Whether small entries of S are cut away and its columns scaled, as the authors do on CiteSeer."""
+    """Whether small entries of S are set to zero and its columns scaled, as the authors do on CiteSeer."""
     window: int = between(2000, 1, 1_000_000)
-    """How many consecutive nodes a step sees at a time."""
+    """Number of consecutive nodes in a window of a step."""
     windows: int = between(4, 1, 1000)
-    """How many times; one where a window holds the whole graph."""
+    """Number of windows in a step; one where a window holds the whole graph."""
     epochs: int = between(3000, 1, 10_000_000)
-    """At most so many steps."""
+    """Maximum number of steps."""
     patience: int = between(20, 1, 10_000_000)
-    """Stop after so many steps without a lower loss."""
-
-    def objective(self, data: GraphRecord, device: torch.device) -> "MultiView":
-        """The loss on this graph."""
-        return MultiView(self, data, device)
+    """Number of steps without a lower loss after which a run stops."""
 
 
-class MultiView:
-    """The loss of MVGRL on one graph, for R replicas.
+class MVGRL(PretextTask):
+    """Two one-layer GCNs: H¹ = PReLU(P X W¹ + b¹) of the graph, H² = PReLU(S X W² + b²) of its diffusion S.
 
-    The weights are W, b and the slope of PReLU of the adjacency's encoder, those of the diffusion's, then M and its
-    bias. In a step the leading dimensions are [R, windows].
+    A bilinear discriminator, as in DGI, separates the nodes of one view from those of the same view with the rows of X
+    shuffled, by the summary of the *other* view. Every step sees a few windows of consecutive nodes. The embedding is
+    H¹ + H² of the whole graph.
+
+    The weights are W, b and the slope of PReLU of the graph's encoder, those of the diffusion's, then M and its bias.
+    In a step the leading dimensions are [R, windows].
     """
 
-    draws_per_epoch = {"negatives": 1, "input": 1}  # noqa: RUF012
+    Settings: ClassVar = MVGRLSettings
+    settings: MVGRLSettings
+    draws_per_epoch: ClassVar = {"negatives": 1, "input": 1}
 
-    def __init__(self, settings: MVGRL, data: GraphRecord, device: torch.device) -> None:
-        n = data.num_nodes
-        self.width, self.device = settings.hidden_channels, device
+    def __init__(self, graph: DeviceGraph, settings: MVGRLSettings) -> None:
+        super().__init__(graph, settings)
+        n, h = graph.num_nodes, self.width
         self.size = min(settings.window, n)
         self.count = settings.windows if self.size < n else 1
-        self.X = feature_matrix(data.x, settings.features, device)
-        weight = data.get("edge_weight")
-        A = SparseMatrix(normalized_adjacency(data.edge_index, n, weight)).to(device)
-        S = personalized_pagerank(data.edge_index, n, settings.alpha, device, weight)
-        num_edges = A.nnz - n  # self-loops are none
-        self.views: tuple[View, View] = (A, sparsified(S, num_edges) if settings.sparsify else S)
-        h, rows = self.width, self.count * self.size
+        S = personalized_pagerank(graph.P.csr, settings.alpha)
+        num_edges = graph.P.nnz - n  # without self-loops
+        self.views: tuple[View, View] = (graph.P, sparsified(S, num_edges) if settings.sparsify else S)
+        rows = self.count * self.size
         self.memory = 4 * (
             6 * n * h + 14 * self.X.shape[1] * h + 30 * rows * h + rows * self.size + 4 * self.count * n * h
         )
 
-    def initial(self, seeds: list[int]) -> Weights:
+    def initial(self, seeds: list[int]) -> EncoderWeights:
         """Glorot-uniform matrices, biases of zero."""
         keys = (key.to(self.device) for key in draws.keys(seeds, "weight1", 2))
         zeros = torch.zeros(len(seeds), 1, self.width, device=self.device)
@@ -142,7 +114,7 @@ class MultiView:
         shuffle = draws.bits(keys["negatives"][0], draws.counters(self.size, device=self.device)).argsort(-1)
         return start, shuffle
 
-    def loss(self, weights: Weights, drawn: tuple[Tensor, ...]) -> Tensor:
+    def loss(self, weights: EncoderWeights, drawn: tuple[Tensor, ...]) -> Tensor:
         """Mean binary cross-entropy over nodes, views and windows, [R]."""
         start, shuffle = drawn
         bilinear, score_bias = (weight[:, None] for weight in weights[6:])
@@ -167,10 +139,10 @@ class MultiView:
     def within(self, view: View, H: Tensor, start: Tensor) -> Tensor:
         """The rows and columns of a view in every window, times H: [R, windows, size, c] → the same.
 
-        A dense view is cut out; a sparse one multiplies H among zeros.
+        Blocks are cut out of a dense view; a sparse one multiplies H padded with zeros.
         """
         if isinstance(view, Tensor):
-            every_cut = view.unfold(0, self.size, 1).unfold(1, self.size, 1)  # a view of every window there is
+            every_cut = view.unfold(0, self.size, 1).unfold(1, self.size, 1)  # a tensor view of every window there is
             return every_cut[start, start] @ H
         n, (replicas, count, size, columns) = view.shape[0], H.shape
         place = start.T[None] + torch.arange(size, device=start.device)[:, None, None]  # [size, windows, R]
@@ -183,7 +155,7 @@ class MultiView:
         rows = product.reshape(-1, columns).index_select(0, place)
         return rows.reshape(size, count, replicas, columns).permute(2, 1, 0, 3)
 
-    def embed(self, weights: Weights) -> Tensor:
+    def embed(self, weights: EncoderWeights) -> Tensor:
         """H¹ + H² of the whole graph, [R, n, h]."""
         views = zip(self.views, (weights[:3], weights[3:6]), strict=True)
         first, second = (prelu(view @ (self.X @ weight) + bias, slope) for view, (weight, bias, slope) in views)

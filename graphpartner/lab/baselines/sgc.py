@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, BaselineSettings, Weight, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    BaselineSettings,
+    InitialWeights,
+    NoDropout,
+    Weight,
+    Weights,
+)
 from graphpartner.training.settings import between
 
 
@@ -21,7 +28,7 @@ class SGCSettings(BaselineSettings):
 class SGC(Baseline):
     """softmax(P^K X W + b): logistic regression on smoothed features.
 
-    Since P^K (X W) = (P^K X) W, the C columns of logits travel instead of the features.
+    Since P^K (X W) = (P^K X) W, the C columns of logits are propagated instead of the features.
     """
 
     Settings: ClassVar = SGCSettings
@@ -35,7 +42,7 @@ class SGC(Baseline):
             "bias": Weight(initial.uniform(1, classes, d**-0.5), self.settings.decay),
         }
 
-    def forward(self, weights: Weights, noise: NoDropout) -> BaselineOutput:
-        """Nothing is dropped."""
-        logits = self.graph.P.power(self.graph.X @ weights["weight"], self.settings.num_steps) + weights["bias"]
+    def forward(self, weights: Weights, dropout: NoDropout) -> BaselineOutput:
+        """No dropout."""
+        logits = self.graph.P.power(self.X @ weights["weight"], self.settings.num_steps) + weights["bias"]
         return BaselineOutput(logits, [logits])

@@ -1,12 +1,6 @@
-"""What training a baseline gives back: what every run predicts, and what it cost.
-
-R runs of one baseline, trained as one program: what :func:`graphpartner.training.loop.train_replicas` trains.
-
-Train many runs of one supervised baseline at once, and ask the best weights of each.
-"""
+"""Train many runs of one supervised baseline at once; the result of a baseline's runs, supervised or not."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -15,13 +9,21 @@ from torch import Tensor
 from graphpartner.graph.record import GraphRecord
 from graphpartner.kernels.adam import Adam
 from graphpartner.kernels.row_products import rows_of
-from graphpartner.lab.baselines.baseline import Baseline, BaselineOutput, BaselineSettings, Weights
-from graphpartner.lab.baselines.run_dropout import InitialWeights, NoDropout, RunDropout
-from graphpartner.system.parallel import EpochCounter, even_batch_size, run_in_batches
+from graphpartner.lab.baselines.baseline import (
+    Baseline,
+    BaselineOutput,
+    BaselineSettings,
+    InitialWeights,
+    NoDropout,
+    RunDropout,
+    Weights,
+)
+from graphpartner.model.metrics import accuracy
+from graphpartner.system.parallel import EpochCounter, plan_batch, run_in_batches
 from graphpartner.system.progress import Progress, silent
 from graphpartner.training.batch import loss_and_accuracy
 from graphpartner.training.loop import Trained, train_replicas
-from graphpartner.training.prepared import Labelled, labelled
+from graphpartner.training.prepared import DeviceGraph, Labelled, labelled
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,16 @@ class BaselineRuns:
     """R finished runs of one baseline on one graph.
 
     Attributes:
-        name: of the baseline.
-        seeds: one a run.
+        name: name of the baseline.
+        seeds: one per run.
         logits: [R, n, C], on the CPU, of the best weights of each run.
         y: [n], the class of every node, −1 for none.
         val_loss: the lowest validation loss of each run, [R].
-        epochs: how many epochs each run took, [R].
-        parameters: how many weights one run learns.
-        seconds: what all runs together took, preparation included.
-        layers: the hidden states of the best weights after each layer, [R, n, h_i] each, where they were asked for.
-        weights: what each run learned, name → [R, …], in the order of the layers, where they were asked for.
+        epochs: number of epochs of each run, [R].
+        parameters: number of learned weights of one run.
+        seconds: duration of all runs together, preparation included.
+        layers: with ``keep_layers``, the hidden states of the best weights after each layer, [R, n, h_i] each.
+        weights: with ``keep_layers``, the best weights, name → [R, …], in the order of the layers.
     """
 
     name: str
@@ -56,39 +58,34 @@ class BaselineRuns:
         return len(self.seeds)
 
     def probabilities(self) -> Tensor:
-        """[R, n, C]."""
+        """Return class probabilities, [R, n, C]."""
         return self.logits.softmax(-1)
 
     def accuracy(self, mask: Tensor) -> Tensor:
-        """Share of right answers of each run, [R], over the labelled nodes under a mask [n] or [R, n]."""
-        counted = mask.cpu() & (self.y >= 0)
-        right = (self.logits.argmax(-1) == self.y) & counted
-        return right.sum(-1) / counted.sum(-1)
+        """Return the accuracy of each run, [R], over the labelled nodes under a mask [n] or [R, n]."""
+        return accuracy(self.logits, self.y, mask.cpu())
 
 
 class BaselineBatch:
-    """R runs that differ in seed and split.
+    """R runs of a baseline that differ in seed and split, trained by :func:`graphpartner.training.loop.train_replicas`.
 
     Args:
         model: the baseline on its graph.
-        settings: of all runs.
-        seeds: one for each run; a run's random draws depend on its own seed alone.
-        train: labelled nodes to learn from.
-        val: labelled nodes to stop by.
+        seeds: one per run; a run's random draws depend on its own seed alone.
+        train: training nodes.
+        val: validation nodes, for early stopping.
     """
 
     curves = ("loss", "val_loss", "val_accuracy")
 
-    def __init__(
-        self, model: Baseline, settings: BaselineSettings, seeds: list[int], train: Labelled, val: Labelled
-    ) -> None:
-        self.model, self.shared, self.train, self.val = model, settings, train, val
+    def __init__(self, model: Baseline, seeds: list[int], train: Labelled, val: Labelled) -> None:
+        self.model, self.shared, self.train, self.val = model, model.settings, train, val
         device = model.graph.device
-        self.noise = RunDropout(seeds, settings.epochs, device)
-        self.epoch = self.noise.epoch
+        self.dropout = RunDropout(seeds, self.shared.epochs, device)
+        self.epoch = self.dropout.epoch
         self.optimizers: dict[str, Adam] = {}
         self.buffers: Weights = {}
-        rate = torch.full((len(seeds),), settings.lr, device=device)
+        rate = torch.full((len(seeds),), self.shared.lr, device=device)
         for name, weight in model.weights(InitialWeights(seeds, device)).items():
             if weight.learned:
                 self.optimizers[name] = Adam(weight.value, rate, torch.full_like(rate, weight.decay))
@@ -102,13 +99,13 @@ class BaselineBatch:
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
-        """The same without their names."""
+        """All weights, without their names."""
         return tuple(self.named.values())
 
     def step(self) -> tuple[Tensor]:
-        """One epoch of learning: forward pass, loss, gradients, Adam."""
+        """One epoch: forward pass, loss, gradients, Adam."""
         learned = {name: optimizer.weight.detach().requires_grad_() for name, optimizer in self.optimizers.items()}
-        loss = self.model.loss(learned | self.buffers, self.noise, self.train)
+        loss = self.model.loss(learned | self.buffers, self.dropout, self.train)
         gradients = torch.autograd.grad(loss.sum(), tuple(learned.values()))
         for optimizer, gradient in zip(self.optimizers.values(), gradients, strict=True):
             optimizer.step(gradient)
@@ -116,7 +113,7 @@ class BaselineBatch:
 
     @torch.no_grad()
     def output(self) -> BaselineOutput:
-        """The forward pass without noise."""
+        """The forward pass without dropout."""
         return self.model.forward(self.named, NoDropout())
 
     def validate(self) -> tuple[Tensor, Tensor]:
@@ -125,56 +122,44 @@ class BaselineBatch:
 
     def keep(self, replicas: Tensor) -> None:
         """Go on with these runs alone."""
-        self.noise.keep(replicas)
+        self.dropout.keep(replicas)
         self.train, self.val = self.train.of(replicas), self.val.of(replicas)
         for optimizer in self.optimizers.values():
             optimizer.keep(replicas)
         self.buffers = {name: value[replicas] for name, value in self.buffers.items()}
 
 
-MEMORY_SHARE = 0.4  # of a GPU's free memory for one batch: warm-up and captured program do not share theirs
+MEMORY_SHARE = 0.4  # of a GPU's free memory for one batch: warm-up and captured step do not share theirs
 
 
-def train_model(
+def train_supervised(
     name: str,
-    build: Callable[[], Baseline],
+    method: type[Baseline],
     settings: BaselineSettings,
     data: GraphRecord,
     seeds: list[int],
     device: torch.device,
     progress: Progress = silent,
-    keep_layers: bool = False,
     batch_size: int | None = None,
+    keep_layers: bool = False,
 ) -> BaselineRuns:
-    """One run a seed, until each has stopped.
-
-    Args:
-        name: of the baseline.
-        build: makes the model on its graph.
-        settings: of all runs.
-        data: the graph, on the CPU, with labels, ``train_mask`` and ``val_mask``.
-        seeds: one run each.
-        device: where the runs are trained.
-        progress: called with (epochs done, epochs at most) over all runs.
-        keep_layers: whether to keep the weights and the hidden states after each graph layer.
-        batch_size: how many runs are trained together; chosen by device and memory if not given.
-    """
+    """Train one run of a supervised baseline per seed."""
     began = time.perf_counter()
-    model = build()
+    model = method(DeviceGraph(data, device), settings)
     train = labelled(data.train_mask, data.y, len(seeds), "train_mask", device)
     val = labelled(data.val_mask, data.y, len(seeds), "val_mask", device)
-    tally = EpochCounter(progress, len(seeds) * settings.epochs)
+    counter = EpochCounter(progress, len(seeds) * settings.epochs)
 
     def batch_of(part: slice) -> BaselineBatch:
         replicas = torch.arange(part.start, part.stop, device=device)
-        return BaselineBatch(model, settings, seeds[part], train.of(replicas), val.of(replicas))
+        return BaselineBatch(model, seeds[part], train.of(replicas), val.of(replicas))
 
     def train_part(part: slice) -> Trained:
-        return train_replicas(batch_of(part), tally.add)
+        return train_replicas(batch_of(part), counter.add)
 
     first = batch_of(slice(0, 1))
-    batch_size = batch_size or plan_batch(first, len(seeds), device)
-    parts = run_in_batches(train_part, len(seeds), batch_size, device, tally)
+    batch_size = batch_size or plan_batch(len(seeds), lambda: measured_memory(first), device, MEMORY_SHARE)
+    parts = run_in_batches(train_part, len(seeds), batch_size, device, counter)
     trained = Trained.join(parts)
     together = max(part.val_loss.numel() for part in parts)
     outputs = predict_logits(model, list(first.named), trained, together, keep_layers)
@@ -198,9 +183,9 @@ def train_model(
 def predict_logits(
     model: Baseline, names: list[str], trained: Trained, together: int, keep_layers: bool
 ) -> list[BaselineOutput]:
-    """The forward pass of the best weights, so many runs at a time, brought to the CPU; hidden states where asked for.
+    """Return the outputs of the best weights on the CPU, ``together`` runs at a time.
 
-    They are not held otherwise: a hundred runs of a deep model have gigabytes of them.
+    Hidden states are in them with ``keep_layers`` only: a hundred runs of a deep model have gigabytes of them.
     """
     outputs = []
     for start in range(0, trained.val_loss.numel(), together):
@@ -211,21 +196,17 @@ def predict_logits(
     return outputs
 
 
-def plan_batch(first: BaselineBatch, replicas: int, device: torch.device) -> int:
-    """How many runs to train together: one on a CPU, where more only crowd the caches; what fits on a GPU.
-
-    How much memory a run takes is measured on one epoch of ``first``, a batch of one run.
-    """
-    if device.type == "cpu":
-        return 1
+def measured_memory(batch: BaselineBatch) -> int:
+    """Return the bytes that a batch takes on its GPU, measured on one epoch."""
+    device = batch.epoch.device
+    batch.validate()  # from now on the matrices of the graph are there
     torch.cuda.synchronize(device)
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
-    first.step()
-    first.validate()
+    batch.step()
+    batch.validate()
     torch.cuda.synchronize(device)
-    state = 4 * 4 * sum(weight.numel() for weight in first.weights)  # best weights, what becomes of them, both moments
-    each = torch.cuda.max_memory_allocated(device) - before + state
+    state = 4 * 4 * sum(weight.numel() for weight in batch.weights)  # best weights, their successors, both moments
+    peak = torch.cuda.max_memory_allocated(device)
     torch.cuda.empty_cache()
-    free, _ = torch.cuda.mem_get_info(device)
-    return even_batch_size(replicas, int(MEMORY_SHARE * free / each))
+    return peak - before + state

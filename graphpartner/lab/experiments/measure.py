@@ -175,7 +175,7 @@ def _train(batch: list[Run], data: GraphRecord, progress: Progress = silent) -> 
     if first.method == "gpnn":
         each = [Settings().replace(**json.loads(training.settings)) for training in each_once]
         return train(data, each, seeds, first.device, progress=progress)
-    from graphpartner.lab.baselines.catalogue import train_baseline
+    from graphpartner.lab.baselines.all_baselines import train_baseline
 
     layers = any(run.measures & LAYERS for run in batch)
     changes = dict(first.changes)
@@ -233,6 +233,6 @@ def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[
         return copy.copy(changes)
     if preset is not None:
         return preset.replace(**changes).asdict()
-    from graphpartner.lab.baselines.catalogue import baseline_settings
+    from graphpartner.lab.baselines.all_baselines import baseline_settings
 
     return dict(baseline_settings(method, graph).settings.asdict()) | changes

@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings
+from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings
 from tests.scripts import load
 
 
@@ -116,5 +116,5 @@ def test_class_frequencies_are_estimated_once_for_a_log(script, monkeypatch, tmp
     script.main()
     again = log.read_text().splitlines()[1]
     assert len(asked) == 1
-    for name in ("settings", "validation", "surprise"):
+    for name in ("settings", "validation", "nll"):
         assert json.loads(again)[name] == json.loads(trial)[name]

@@ -104,7 +104,7 @@ def test_only_figures_of_the_same_splits_are_kept_and_compared(words, judged, be
     module = load("collect_presets")
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     monkeypatch.setattr(module, "judge_settings", lambda seen, settings, device: [Judgement(settings[0].alpha, 0.7)])
-    known = {"provenance": "known", "saw_test": False, "validation": 20.0, "surprise": 0.9}
+    known = {"provenance": "known", "saw_test": False, "validation": 20.0, "nll": 0.9}
     presets = {
         "paper": known | {"settings": {"alpha": 0.3}, "judged_on": 2, "held_out": True},
         "tuned": known | {"settings": {"alpha": 0.6}, "judged_on": 4, "held_out": True},

@@ -1,4 +1,4 @@
-"""Every supervised baseline as slowly as it can be written: one run, dense, in float64, told what it drops."""
+"""Slow reference versions of every supervised baseline: one run, dense, in float64, with the dropout masks of a run."""
 
 from collections.abc import Callable
 from math import log
@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphpartner.lab.baselines.run_dropout import RunDropout
-from tests.lab.baselines.small import dense_entries, normalized
+from graphpartner.lab.baselines.baseline import RunDropout
+from tests.lab.baselines.graphs import dense_entries, normalized
 
 Weights = dict[str, Tensor]
 
@@ -18,14 +18,14 @@ Weights = dict[str, Tensor]
 class Dropped:
     """0 or 1 / (1 − rate) for every entry of a matrix of one replica; all ones where nothing is dropped."""
 
-    def __init__(self, noise: RunDropout | None = None, replica: int = 0) -> None:
-        self.noise, self.replica = noise, replica
+    def __init__(self, dropout: RunDropout | None = None, replica: int = 0) -> None:
+        self.dropout, self.replica = dropout, replica
 
     def __call__(self, rate: float, rows: int, columns: int, layer: int = 0, stream: str = "hidden") -> Tensor:
-        if self.noise is None or not rate:
+        if self.dropout is None or not rate:
             return torch.ones(rows, columns, dtype=torch.float64)
         counters = torch.arange(rows * columns, dtype=torch.int32)
-        mask = self.noise.dropout(rate, layer, stream).mask(counters)[self.replica]
+        mask = self.dropout.draw(rate, layer, stream).mask(counters)[self.replica]
         return mask.reshape(rows, columns).double()
 
     def hidden(self, H: Tensor, rate: float, layer: int = 0, stream: str = "hidden") -> Tensor:
@@ -35,7 +35,7 @@ class Dropped:
         return self.hidden(X, rate, stream="input")
 
     def entries(self, A: Tensor, rate: float, layer: int = 0, heads: int = 1) -> Tensor:
-        """Of the entries of A, row by row, [heads, n, n]."""
+        """The mask of the entries of A, row by row, [heads, n, n]."""
         row, column = A.nonzero().T
         mask = self(rate, len(row), heads, layer, "edges")
         dense = torch.zeros(heads, *A.shape, dtype=torch.float64)
@@ -125,7 +125,7 @@ def dagnn(data: Data, w: Weights, s: Any, drop: Dropped) -> Tensor:
 
 def grand(data: Data, w: Weights, s: Any, drop: Dropped, view: int = 0) -> Tensor:
     P, n = normalized(data.A), len(data.x)
-    training = drop.noise is not None
+    training = drop.dropout is not None
     kept = (drop(s.node_dropout, n, 1, view, "nodes") > 0).double() if training else 1 - s.node_dropout
     X = sum(torch.linalg.matrix_power(P, k) for k in range(s.num_steps + 1)) @ (kept * data.x) / (s.num_steps + 1)
 
@@ -140,15 +140,15 @@ def grand(data: Data, w: Weights, s: Any, drop: Dropped, view: int = 0) -> Tenso
 
 
 def grand_loss(data: Data, w: Weights, s: Any, drop: Dropped) -> Tensor:
-    """Cross-entropy of the views, and how far they are from their sharpened mean."""
+    """Return the cross-entropy of the views plus their distance from their sharpened mean."""
     logits = [grand(data, w, s, drop, view) for view in range(s.views)]
     p = torch.stack([each.softmax(1) for each in logits])
     sharp = p.mean(0).detach() ** (1 / s.temperature)
     apart = (p - sharp / sharp.sum(1, keepdim=True)).square().sum(2).mean()
-    return sum(surprise(each, data) for each in logits) / s.views + s.consistency * apart
+    return sum(nll(each, data) for each in logits) / s.views + s.consistency * apart
 
 
-def surprise(logits: Tensor, data: Data, nodes: str = "train_mask") -> Tensor:
+def nll(logits: Tensor, data: Data, nodes: str = "train_mask") -> Tensor:
     return F.cross_entropy(logits[data[nodes]], data.y[data[nodes]])
 
 
@@ -157,11 +157,11 @@ FORWARD: dict[str, Callable[..., Tensor]] = {
     "sgc": sgc, "dagnn": dagnn, "grand": grand,
 }  # fmt: skip
 
-FIRST_LAYER_ALONE = ("gcn", "appnp")  # whose authors let the first layer decay, and no other
+FIRST_LAYER_ALONE = ("gcn", "appnp")  # whose authors decay the first layer only
 
 
 def decay_of(name: str, weight: str, settings: Any) -> float:
-    """What a weight decays by, as each paper's authors have it."""
+    """Return the weight decay of a weight, as each paper's authors have it."""
     if name in FIRST_LAYER_ALONE:
         return settings.decay if weight == "weight1" else 0.0
     if name == "gcnii" and weight[-1].isdigit():  # a convolution
@@ -170,7 +170,7 @@ def decay_of(name: str, weight: str, settings: Any) -> float:
 
 
 def in_double(data: Data) -> Data:
-    """The graph with A + I as a dense matrix ``A``."""
+    """Return the graph in float64, with A + I as a dense matrix ``A``."""
     slow = data.clone()
     slow.x, slow.A = data.x.double(), dense_entries(data).double()
     return slow

@@ -1,46 +1,44 @@
 """Training many runs at once: what a run learns depends on itself alone."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 from torch.testing import assert_close
+from torch_geometric.data import Data
 
 from graphpartner.graph.splits import per_class_splits
-from graphpartner.lab.baselines import supervised as training
-from graphpartner.lab.baselines.catalogue import BASELINES, SUPERVISED, train_baseline
+from graphpartner.lab.baselines import supervised
+from graphpartner.lab.baselines.all_baselines import BASELINES, SUPERVISED, train_baseline
+from graphpartner.lab.baselines.baseline import BaselineOutput, RunDropout
 from graphpartner.lab.baselines.dropedge import dropped_edges
-from graphpartner.lab.baselines.layouts import BaselineGraph
-from graphpartner.lab.baselines.run_dropout import RunDropout
 from graphpartner.lab.baselines.supervised import BaselineBatch, predict_logits
 from graphpartner.system.errors import InputError
-from graphpartner.training import loop as repeat
-from graphpartner.training.prepared import labelled
-from tests.lab.baselines.small import CPU, built, dense_adjacency, dense_entries, odd_graph, weighted
-from tests.lab.baselines.test_pretrain import METHODS
+from graphpartner.training import loop
+from graphpartner.training.prepared import DeviceGraph, Normalization, labelled
+from tests.lab.baselines.graphs import (
+    CPU,
+    SMALL_SELF_SUPERVISED,
+    SMALL_SUPERVISED,
+    built,
+    dense_adjacency,
+    dense_entries,
+    odd_graph,
+    weighted,
+)
 from tests.training.toy import toy
 
-SMALL = {
-    "mlp": {"hidden_channels": 8},
-    "gcn": {"hidden_channels": 8, "layers": 3},
-    "gat": {"hidden_channels": 8, "heads": 2, "output_heads": 2, "dropout": 0.3},
-    "jknet": {"hidden_channels": 8},
-    "jknet-dropedge": {"hidden_channels": 8},
-    "appnp": {"hidden_channels": 8, "num_steps": 4},
-    "gcnii": {"hidden_channels": 8, "layers": 4},
-    "sgc": {},
-    "dagnn": {"hidden_channels": 8, "num_steps": 3},
-    "grand": {"hidden_channels": 8, "num_steps": 2, "batch_norm": True, "views": 2},
-}
+
+def test_every_baseline_is_tried() -> None:
+    assert set(SMALL_SUPERVISED) == set(SUPERVISED)
+    assert {*SMALL_SUPERVISED, *SMALL_SELF_SUPERVISED} == set(BASELINES)
 
 
-def test_every_baseline_is_tried():
-    assert set(SMALL) == set(SUPERVISED)
-    assert {*SMALL, *METHODS} == set(BASELINES)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_a_run_among_many_equals_the_same_run_alone(name):
+@pytest.mark.parametrize("name", SMALL_SUPERVISED)
+def test_a_run_among_many_equals_the_same_run_alone(name: str) -> None:
     data = toy()
-    changes = SMALL[name] | {"epochs": 6, "lr": 0.02}
+    changes = SMALL_SUPERVISED[name] | {"epochs": 6, "lr": 0.02}
     together = train_baseline(name, data, range(4), "cpu", changes, batch_size=4)
     alone = train_baseline(name, data, range(4), "cpu", changes, batch_size=1)
     other = train_baseline(name, data, [7, 2], "cpu", changes, batch_size=2)
@@ -49,21 +47,22 @@ def test_a_run_among_many_equals_the_same_run_alone(name):
     assert (together.logits[0] - together.logits[1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_compaction_changes_nothing(name, monkeypatch):
-    kept, keep = [], BaselineBatch.keep
+@pytest.mark.parametrize("name", SMALL_SUPERVISED)
+def test_compaction_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    keep = BaselineBatch.keep
 
-    def watched(batch, replicas):
+    def watched(batch: BaselineBatch, replicas: Tensor) -> None:
         kept.append(len(replicas))
         keep(batch, replicas)
 
     monkeypatch.setattr(BaselineBatch, "keep", watched)
-    monkeypatch.setattr(repeat, "COMPACT_BELOW", 1.0)  # whoever stops is cut away at once
+    monkeypatch.setattr(loop, "COMPACT_BELOW", 1.0)  # a stopped run is cut away at once
     data = toy()
     masks = per_class_splits(data.y, range(5), train=3, val=4)  # other splits stop at other times
     data.train_mask, data.val_mask, data.test_mask = masks
-    rate = 0.5 if name in ("mlp", "appnp", "sgc") else 0.05  # some have to hurry to stop in time
-    changes = SMALL[name] | {"epochs": 25, "patience": 2, "lr": rate}
+    rate = 0.5 if name in ("mlp", "appnp", "sgc") else 0.05  # some need a high rate to stop in time
+    changes = SMALL_SUPERVISED[name] | {"epochs": 25, "patience": 2, "lr": rate}
     together = train_baseline(name, data, range(5), "cpu", changes, batch_size=5)
     alone = train_baseline(name, data, range(5), "cpu", changes, batch_size=1)
     assert_close(together.epochs, alone.epochs)
@@ -72,15 +71,15 @@ def test_compaction_changes_nothing(name, monkeypatch):
     assert kept
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_every_baseline_learns(name):
+@pytest.mark.parametrize("name", SMALL_SUPERVISED)
+def test_every_baseline_learns(name: str) -> None:
     data = toy(90, seed=1)
-    runs = train_baseline(name, data, [0], "cpu", SMALL[name] | {"epochs": 60, "lr": 0.05})
+    runs = train_baseline(name, data, [0], "cpu", SMALL_SUPERVISED[name] | {"epochs": 60, "lr": 0.05})
     assert runs.accuracy(data.train_mask)[0] > 0.85
     assert runs.accuracy(data.test_mask)[0] > 0.55  # one of three by chance
 
 
-def test_gcn_learns_as_a_plain_loop_does():
+def test_gcn_learns_as_a_plain_loop_does() -> None:
     data = toy()
     _, w = built("gcn", data, [5], hidden_channels=6, dropout=0)
     first, second = (weight[0].clone().requires_grad_() for weight in w.values())
@@ -99,13 +98,13 @@ def test_gcn_learns_as_a_plain_loop_does():
 
 
 @pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
-def test_dropped_edges_are_normalised_anew(data):
-    graph = BaselineGraph(data, "raw", CPU)
+def test_dropped_edges_are_normalised_anew(data: Data) -> None:
+    graph = DeviceGraph(data, CPU)
     edges = graph.edges
     whole = dense_entries(data)
     for normalization in ("symmetric", "row"):
-        noise = RunDropout([1, 2], 3, CPU)
-        values = dropped_edges(graph, noise, 0.5, normalization)
+        dropout = RunDropout([1, 2], 3, CPU)
+        values = dropped_edges(graph, dropout, 0.5, normalization)
         for replica in range(2):
             A = torch.zeros(data.num_nodes, data.num_nodes)
             A[edges.target, edges.source] = (values[:, replica] > 0).float()
@@ -118,27 +117,27 @@ def test_dropped_edges_are_normalised_anew(data):
             assert_close(values[:, replica], expected[edges.target, edges.source])
         share = (values[~edges.loop] > 0).float().mean()
         assert 0.2 < share < 0.8
-        noise.epoch += 1
-        assert (dropped_edges(graph, noise, 0.5, normalization) > 0).ne(values > 0).any()
+        dropout.epoch += 1
+        assert (dropped_edges(graph, dropout, 0.5, normalization) > 0).ne(values > 0).any()
 
 
 @pytest.mark.parametrize("normalization", ["symmetric", "row"])
 @pytest.mark.parametrize("data", [odd_graph(), weighted(odd_graph())], ids=["unweighted", "weighted"])
-def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data, normalization):
-    graph = BaselineGraph(data, "raw", CPU)
+def test_where_no_edge_is_dropped_training_sees_what_validation_sees(data: Data, normalization: Normalization) -> None:
+    graph = DeviceGraph(data, CPU)
     values = dropped_edges(graph, RunDropout([1, 2], 3, CPU), 1e-9, normalization)
     expected = graph.normalized(normalization).csr.values()
     assert_close(values, expected[:, None].expand(-1, 2))
 
 
-def test_grand_at_a_low_temperature_is_finite():
+def test_grand_at_a_low_temperature_is_finite() -> None:
     data = odd_graph(n=30, classes=10)
     model, w = built("grand", data, [1], hidden_channels=4, num_steps=2, temperature=0.01)
     loss = model.loss(w, RunDropout([1], 3, CPU), labelled(data.train_mask, data.y, 1, "train_mask", CPU))
     assert loss.isfinite().all()
 
 
-def test_layers_and_weights_are_kept_where_asked_for():
+def test_layers_and_weights_with_keep_layers() -> None:
     data = toy()
     changes = {"layers": 3, "hidden_channels": 6, "epochs": 4}
     runs = train_baseline("gcn", data, range(2), "cpu", changes, keep_layers=True)
@@ -154,36 +153,36 @@ def test_layers_and_weights_are_kept_where_asked_for():
     assert plain.weights == {}
 
 
-def test_layers_that_nobody_asked_for_are_let_go_of(monkeypatch):
-    held = []
+def test_layers_are_held_only_with_keep_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[BaselineOutput] = []
 
-    def watched(*given):
+    def watched(*given: Any) -> list[BaselineOutput]:
         held.extend(outputs := predict_logits(*given))
         return outputs
 
-    monkeypatch.setattr(training, "predict_logits", watched)
+    monkeypatch.setattr(supervised, "predict_logits", watched)
     changes = {"layers": 3, "hidden_channels": 6, "epochs": 2}
     for keep_layers in (False, True):
         train_baseline("gcn", toy(), range(2), "cpu", changes, keep_layers=keep_layers, batch_size=1)
     assert [len(output.layers) for output in held] == [0, 0, 3, 3]
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_test_labels_are_not_read(name):
-    data, changes = toy(), SMALL[name] | {"epochs": 5}
+@pytest.mark.parametrize("name", SMALL_SUPERVISED)
+def test_test_labels_are_not_read(name: str) -> None:
+    data, changes = toy(), SMALL_SUPERVISED[name] | {"epochs": 5}
     before = train_baseline(name, data, [1], "cpu", changes)
     data.y = torch.where(data.train_mask | data.val_mask, data.y, (data.y + 1) % 3)
     assert torch.equal(train_baseline(name, data, [1], "cpu", changes).logits, before.logits)
 
 
-def test_progress_is_told():
-    told = []
-    train_baseline("sgc", toy(), range(2), "cpu", {"epochs": 5}, lambda *now: told.append(now))
-    assert told[-1] == (10, 10)
+def test_progress_is_reported() -> None:
+    reported: list[tuple[int, ...]] = []
+    train_baseline("sgc", toy(), range(2), "cpu", {"epochs": 5}, lambda *now: reported.append(now))
+    assert reported[-1] == (10, 10)
 
 
-def test_wrong_input_is_named():
-    with pytest.raises(InputError, match=r"unknown baseline 'gnc': must be one of mlp, gcn"):
+def test_wrong_input_is_named() -> None:
+    with pytest.raises(InputError, match=r"baseline = 'gnc': must be one of mlp, gcn"):
         train_baseline("gnc", toy(), [0])
     with pytest.raises(InputError, match=r"unknown setting 'heads': must be one of features, lr"):
         train_baseline("gcn", toy(), [0], changes={"heads": 3})
