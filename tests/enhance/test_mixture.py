@@ -1,20 +1,13 @@
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.mixture import enhanced_adjacency
 from graphpartner.graph.adjacency import normalized_adjacency
-from graphpartner.kernels.mix import canonical, mixed
 from graphpartner.system.errors import InputError
-from tests.kernels.conftest import take_kernels_away
 
 PATH = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 WORDS = torch.tensor([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1]])
-
-SEEDS, SIZES, SHARES = st.integers(0, 2**31 - 1), st.integers(1, 9), st.floats(0, 1)
 
 
 def test_four_nodes_by_hand() -> None:
@@ -60,40 +53,3 @@ def test_a_missing_or_misshapen_attribute_graph_is_named() -> None:
         enhanced_adjacency(None, PATH, 4, 0.5)
     with pytest.raises(InputError, match=r"attribute has shape \[3, 3\]: must be \[4, 4\]"):
         enhanced_adjacency(torch.eye(3).to_sparse_csr(), PATH, 4, 0.5)
-
-
-def some(generator: torch.Generator, n: int, share: float) -> Tensor:
-    """Return a random matrix of positive weights and zeros."""
-    weights = torch.rand(n, n, generator=generator, dtype=torch.float64) + 0.1
-    return weights * (torch.rand(n, n, generator=generator) < share)
-
-
-def dense(attribute: Tensor, P: Tensor, beta: float) -> Tensor:
-    sums = attribute.sum(1, keepdim=True)
-    return beta * P + (1 - beta) * attribute / torch.where(sums == 0, 1, sums)
-
-
-@pytest.mark.parametrize("loops", ["compiled", "plain"])
-@given(seed=SEEDS, n=SIZES, kept=SHARES, edges=SHARES, beta=st.sampled_from([0.0, 0.3, 0.9]))
-def test_the_sum_is_the_dense_one(loops: str, seed: int, n: int, kept: float, edges: float, beta: float) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    attribute, P = some(generator, n, kept).float(), some(generator, n, edges)
-    given_values = attribute.clone()
-    with pytest.MonkeyPatch.context() as patch:
-        if loops == "plain":
-            take_kernels_away(patch)
-        found = mixed(attribute.to_sparse_csr(), P.to_sparse_csr(), beta)
-    torch.testing.assert_close(found.to_dense(), dense(attribute.double(), P, beta).float())
-    entries = (attribute != 0) | ((P != 0) & (beta > 0))
-    assert found.values().numel() == int(entries.sum())  # no entry twice, none idle
-    assert canonical(found) is found
-    assert torch.equal(attribute, given_values)
-
-
-def test_unsorted_and_doubled_entries_are_put_in_order() -> None:
-    crow, column = torch.tensor([0, 3, 3, 5]), torch.tensor([2, 0, 2, 1, 2])
-    loose = torch.sparse_csr_tensor(crow, column, torch.tensor([1.0, 2, 3, 4, 5]), (3, 3))
-    tidy = canonical(loose)
-    assert tidy.col_indices().tolist() == [0, 2, 1, 2]
-    assert tidy.values().tolist() == [2, 4, 4, 5]
-    assert canonical(tidy) is tidy
