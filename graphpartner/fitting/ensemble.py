@@ -4,46 +4,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphpartner.model.calibration import COLDEST, HOTTEST, TINY, _cheapest, temperature_scaling, with_temperature
+from graphpartner.model.calibration import temperature_scaling, with_temperature
 from graphpartner.system.parallel import single_core
 
 ENOUGH_FOR_GREEDY, EQUAL_WEIGHT_TOP = 300, 4
 MAX_PICKS, MIN_GAIN = 12, 5e-4
 SUBSAMPLE = 2000  # nodes that are enough to see how sure an answer is
-
-
-@single_core()
-def ensemble_temperature_ratio(answers: Tensor, single: float) -> float:
-    r"""T of the mean of several answers to the same nodes, relative to T of one of them; needs no label.
-
-    A mean of runs is softer than one run, and yet right more often: with T of one run it would be under-confident.
-    Let :math:`T_1` be the temperature at which another run best predicts what run k says (made honest with
-    ``single``), and :math:`T_n` the one at which the mean of all others does. Run k is the truth with noise, the same
-    noise for both, so that both temperatures are off by one factor, and
-
-    .. math::
-        T_n / T_1
-
-    is what it would be with the truth in the place of run k; the geometric mean over k is taken.
-
-    Args:
-        answers: probabilities [k, m, C] of runs that learned from different parts, on nodes that none learned from.
-        single: T of one of them.
-    """
-    count = answers.shape[0]
-    total, logs = answers.sum(0), []
-    for k in range(count if count > 2 else 0):  # of two, the mean of all others is the other
-        said = with_temperature(answers[k], single)
-        alone, together = answers[(k + 1) % count], (total - answers[k]) / (count - 1)
-        logs.append(np.log(_closest(together, said) / _closest(alone, said)))
-    return float(np.exp(np.mean(logs))) if logs else 1.0
-
-
-def _closest(probabilities: Tensor, said: Tensor) -> float:
-    """The T with which the one comes closest to the other, by cross-entropy."""
-    grid = np.geomspace(COLDEST / 5, HOTTEST * 10, 121)  # hotter than for the truth: what is to be predicted is noisy
-    logits = probabilities.clamp(min=TINY).log()
-    return _cheapest(lambda T: float(-(said * (logits / T).log_softmax(-1)).sum()), grid.tolist())
 
 
 @single_core()

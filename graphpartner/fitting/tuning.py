@@ -14,11 +14,16 @@ from torch import Tensor
 from graphpartner.fitting.candidate_runs import Job, Outcome, Trainer
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
-from graphpartner.fitting.ensemble import ENOUGH_FOR_GREEDY, ensemble_temperature_ratio, ensemble_weights, merit
+from graphpartner.fitting.ensemble import ENOUGH_FOR_GREEDY, ensemble_weights, merit
 from graphpartner.fitting.folds import Fold
 from graphpartner.fitting.layouts import CandidateGraphs
 from graphpartner.fitting.scores import accuracy
-from graphpartner.model.calibration import class_shift, temperature_scaling, with_temperature
+from graphpartner.model.calibration import (
+    class_shift,
+    ensemble_temperature_ratio,
+    temperature_scaling,
+    with_temperature,
+)
 from graphpartner.model.label_propagation import ALPHAS
 from graphpartner.system.parallel import run_on_cores
 
