@@ -60,25 +60,20 @@ def with_class_prior(logits: Tensor, temperature: Tensor) -> tuple[Tensor, Tenso
     return sharpened + log_prior, log_prior
 
 
-def temperature_grid(low: float, high: float, count: int) -> list[float]:
-    """Return a geometric sequence of temperatures."""
-    values: list[float] = np.geomspace(low, high, count).tolist()
-    return values
-
-
-def grid_minimum(cost: Callable[[float], float], grid: list[float]) -> float:
-    """Return the value of an ascending grid with the lowest cost, for costs that first fall, then rise: by bisection.
+def best_temperature(cost: Callable[[float], float], low: float, high: float, values: int) -> float:
+    """Return the temperature of a geometric grid with the lowest cost, which first falls, then rises: by bisection.
 
     The NLL is such a cost: it is convex in 1/T. That the pull towards T = 1 changes nothing about it is tested.
     """
-    low, high = 0, len(grid) - 1
-    while low < high:
-        middle = (low + high) // 2
+    grid: list[float] = np.geomspace(low, high, values).tolist()
+    first, last = 0, values - 1
+    while first < last:
+        middle = (first + last) // 2
         if cost(grid[middle]) <= cost(grid[middle + 1]):
-            high = middle
+            last = middle
         else:
-            low = middle + 1
-    return grid[low]
+            first = middle + 1
+    return grid[first]
 
 
 def with_temperature(probabilities: Tensor, temperature: float, shift: Tensor | float = 0.0) -> Tensor:
@@ -88,19 +83,16 @@ def with_temperature(probabilities: Tensor, temperature: float, shift: Tensor | 
 
 @single_core()
 def temperature_scaling(probabilities: Tensor, y: Tensor, values: int = 61) -> float:
-    """Return the temperature with the lowest NLL over [m, C], regularised towards 1 by ``T_PRIOR`` · (ln T)² / m.
+    """Return the temperature with the lowest NLL of [m, C], regularised towards 1 by ``T_PRIOR`` · (ln T)² / m.
 
-    Args:
-        probabilities: [m, C].
-        y: classes, [m].
-        values: number of temperatures in the grid.
+    It is one of a grid of ``values`` temperatures.
     """
 
     def cost(T: float) -> float:
         mean = float(nll(with_temperature(probabilities, T).clamp(min=TINY).log(), y))
         return y.numel() * mean + T_PRIOR * float(np.log(T)) ** 2
 
-    return grid_minimum(cost, temperature_grid(MIN_TEMPERATURE, MAX_TEMPERATURE, values))
+    return best_temperature(cost, MIN_TEMPERATURE, MAX_TEMPERATURE, values)
 
 
 @single_core()
@@ -134,10 +126,12 @@ def ensemble_temperature_ratio(probabilities: Tensor, temperature: float) -> flo
 
 def _closest(probabilities: Tensor, target: Tensor) -> float:
     """Return the temperature with the lowest cross-entropy to target probabilities."""
-    # higher than for labels: the target is noisy
-    grid = temperature_grid(MIN_TEMPERATURE / 5, MAX_TEMPERATURE * 10, 121)
     logits = probabilities.clamp(min=TINY).log()
-    return grid_minimum(lambda T: float(-(target * (logits / T).log_softmax(-1)).sum()), grid)
+
+    def cost(T: float) -> float:
+        return float(-(target * (logits / T).log_softmax(-1)).sum())
+
+    return best_temperature(cost, MIN_TEMPERATURE / 5, MAX_TEMPERATURE * 10, 121)  # higher: the target is noisy
 
 
 def class_shift(probabilities: Tensor, y: Tensor) -> Tensor:

@@ -19,19 +19,20 @@ import copy
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import Split, per_class_splits
-from graphpartner.model.calibration import class_prior, temperature_grid
+from graphpartner.model.calibration import class_prior
 from graphpartner.model.losses import nll
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
 
 EM_ROUNDS = 200
-TEMPERATURES = temperature_grid(0.05, 5.0, 41)
+TEMPERATURES: list[float] = np.geomspace(0.05, 5.0, 41).tolist()
 
 
 class DevelopmentGraph(GraphRecord):
