@@ -112,7 +112,7 @@ def test_label_propagation_alone_starts_from_all_labels(time: str, monkeypatch: 
     model = fit(data, 2.0)
     assert "The model is label propagation alone." in model.card["decisions"]
     assert model.learned.tolist() == list(range(600))
-    assert [(member.weight, member.partner) for member in model.members] == [(0.0, 1.0)]
+    assert [(member.weight, member.partner_weight) for member in model.members] == [(0.0, 1.0)]
     p = model.predict().both[600:]
     assert (p.argmax(1) == truth[600:]).float().mean() > 0.9
     assert calibration_error(p.max(1).values, p.argmax(1) == truth[600:]) < 0.08

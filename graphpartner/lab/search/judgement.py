@@ -52,7 +52,7 @@ def development(data: GraphRecord, splits: int, first: int = 0) -> DevelopmentGr
     split, split s consists of the training and validation nodes of the random split of seed s: no run sees a label of
     its own split's test nodes, but a validation node of one split is a test node of others. One half of the validation
     nodes of every class is left in ``val_mask``, the other is ``judge_mask``. Labels outside of all these masks are set
-    to −1, so that no search can look at them. ``by_class`` is true where the validation nodes were drawn class by
+    to −1, so that no search can use them. ``by_class`` is true where the validation nodes were drawn class by
     class, equally many of each.
 
     Args:
