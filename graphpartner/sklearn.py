@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 from torch import Tensor
 
-from graphpartner.fitting.candidate_runs import Job, Trainer
+from graphpartner.fitting.candidate_runs import CandidateRuns, Job
 from graphpartner.fitting.candidates import Candidate
 from graphpartner.fitting.clock import Clock
 from graphpartner.fitting.fitted_model import FittedModel, Member
@@ -141,15 +141,15 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data.edge_weight = edge_weight
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidate = Candidate("estimator", self._settings(), self.hops if self.graph_ is not None else 0)
-        prepared = CandidateGraphs(data, len(self.classes_), pick_device(self.device))
+        graphs = CandidateGraphs(data, len(self.classes_), pick_device(self.device))
         split = _splits(target, seed)
-        trainer = Trainer(prepared, target, split, lambda: None)
+        trained = CandidateRuns(graphs, target, split, lambda: None)
         jobs = [Job(candidate, run % len(split), seed + run) for run in range(self.num_runs)]
         clock = Clock(FOREVER)
-        trainer.train(jobs, clock, at_least=len(jobs))
+        trained.train(jobs, clock, at_least=len(jobs))
         if clock.stopped.is_set():
             raise KeyboardInterrupt
-        runs = sorted(trainer.outcomes, key=lambda each: each.job.seed)
+        runs = sorted(trained.outcomes, key=lambda each: each.job.seed)
         weights = (torch.stack([run.weight1 for run in runs]), torch.stack([run.weight2 for run in runs]))
         learned = (target >= 0).nonzero().squeeze(-1)
         names = [each.item() if hasattr(each, "item") else each for each in self.classes_]
@@ -217,7 +217,7 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = GraphRecord(x=x, edge_index=edge_index, num_nodes=n)
         if edge_weight is not None:
             data.edge_weight = edge_weight
-        return self.model_.answer(self.device, data).both[torch.from_numpy(rows)].double().numpy()
+        return self.model_.predict(self.device, data).both[torch.from_numpy(rows)].double().numpy()
 
     def _partner(self, X: Any) -> np.ndarray:
         """Eq. 11 with a softmax, in double precision: every row's answer depends on that row alone."""
@@ -254,13 +254,13 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(folder: str | os.PathLike[str]) -> "GPNNClassifier":
         """The classifier that :meth:`save` wrote. It knows the graph among the rows it was fitted on."""
         model = load_model(folder)
-        if "estimator" not in model.about:
+        if "estimator" not in model.card:
             raise InputError(f"{folder}: was written by gpnn fit; use gpnn predict with it")
-        classifier = GPNNClassifier(**model.about["estimator"])
+        classifier = GPNNClassifier(**model.card["estimator"])
         classifier.model_, classifier.classes_ = model, np.array(model.classes)
         classifier.n_features_in_ = int(model.data.x.shape[1])
         classifier.graph_ = None
-        nodes = model.about.get("graph_nodes", max(model.ids) + 1 if model.about.get("has_graph") else None)
+        nodes = model.card["graph_nodes"]
         if nodes is not None:
             classifier.graph_ = NodeGraph.restored(model.data, np.array(model.ids), nodes)
         return classifier

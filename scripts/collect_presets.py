@@ -68,7 +68,7 @@ def collect(content: dict[str, Any], new: list[dict[str, Any]], graph: str, opti
     def judged(entry: dict[str, Any], name: str) -> None:
         if not (options.new and here.items() <= entry.items()):
             (found,) = judge_settings(seen, [Settings().replace(**entry["settings"])], options.device)
-            entry |= {"validation": round(100 * found.accuracy, 2), "nll": round(found.surprise, 4)} | here
+            entry |= {"validation": round(100 * found.accuracy, 2), "nll": round(found.nll, 4)} | here
         print(f"{graph}/{name}: {entry['validation']} %, NLL {entry['nll']}", flush=True)
 
     chosen = {*(options.families or presets), *(entry["family"] for entry in new)}

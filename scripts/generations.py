@@ -104,7 +104,7 @@ def sweep(seen: DevelopmentGraph, ways: list[Settings], device: torch.device) ->
     each = [way for way in ways for _ in range(splits)]
     seeds = list(range(splits)) * len(ways)
     lines = []
-    print("weight   prior T   generations   judging nodes: %   surprise   stopping nodes: %   surprise")
+    print("weight   prior T   generations   judging nodes: %        NLL   stopping nodes: %        NLL")
     for generation, runs in enumerate(train_teachers(together, each, seeds, device)):
         for way, logits in zip(ways, runs.logits.split(splits * count), strict=True):
             if not generation and way.lambda_distill != ways[0].lambda_distill:
@@ -114,8 +114,8 @@ def sweep(seen: DevelopmentGraph, ways: list[Settings], device: torch.device) ->
             lines.append(line)
             print(
                 f"{way.lambda_distill:6g}   {way.prior_temperature:7g}   {generation:11d}   "
-                f"{100 * line.judges.accuracy:16.2f}   {line.judges.surprise:8.4f}   "
-                f"{100 * line.stoppers.accuracy:17.2f}   {line.stoppers.surprise:8.4f}",
+                f"{100 * line.judges.accuracy:16.2f}   {line.judges.nll:8.4f}   "
+                f"{100 * line.stoppers.accuracy:17.2f}   {line.stoppers.nll:8.4f}",
                 flush=True,
             )
     return lines

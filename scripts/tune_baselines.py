@@ -159,7 +159,7 @@ def main() -> None:
         started = time.monotonic()
         runs = train_baseline(given.method, seen, seeds, given.device, changes)
         found = judged(runs.logits, seen)
-        line |= {"validation": 100 * found.accuracy, "nll": found.surprise, "merit": found.merit}
+        line |= {"validation": 100 * found.accuracy, "nll": found.nll, "merit": found.merit}
         line |= {"epochs": float(runs.epochs.float().mean()), "seconds": round(time.monotonic() - started, 1)}
         note(line)
         return found

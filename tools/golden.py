@@ -410,13 +410,15 @@ def fit(kind: str, *options: object) -> Callable[[Place], Items]:
             f"scores {name}": exact(value) for name, value in scores.items() if isinstance(value, int | float | list)
         }
         bits = numbers | {
-            "rivals": exact(scores["rivals"]),
+            "references": exact(scores["references"]),
             "validation": exact(about["validation"]),
             "tried": exact(about["tried"]),
         }
         for name, text in (("model.json", Path("model/model.json").read_text()),):
             kept = json.loads(text)
-            found = {key: kept[key] for key in ("weights", "spread", "temperature", "partner") if key in kept}
+            found = {
+                key: kept[key] for key in ("weights", "label_propagation", "temperature", "partner") if key in kept
+            }
             bits[name] = exact(found)
         yield f"fit {kind}", Item(always, bits)
         yield f"predict {kind}, all", predictions(place, "--min-confidence", 0.6)

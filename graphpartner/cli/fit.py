@@ -47,7 +47,7 @@ def fit(
     """Fit a model to your own graph: two files in, a model and an honest estimate of how good it is out."""
     begun = time.monotonic() - time.process_time()  # starting Python and importing count too
     from graphpartner.fitting.clock import parse_budget
-    from graphpartner.fitting.fitter import Fit
+    from graphpartner.fitting.fitter import Fitter
     from graphpartner.fitting.model_folder import is_replaceable, save_model
     from graphpartner.report.terminal import notes, progress, show
     from graphpartner.tables.read_graph import read_graph
@@ -70,18 +70,18 @@ def fit(
         notes().print(sentence, markup=False)
     left = seconds * (1 - LAST) - (time.monotonic() - begun)  # reading took some of it
     with progress("fitting") as tell:
-        found = Fit(graph.data, list(graph.classes), max(left, seconds / 2), seed, device, progress=tell)
-        with _gently(found.clock.stop):
-            model = found.run(graph.ids.tolist(), graph.encoder)
-    model.about |= {"columns": graph.columns, "edge_unit": graph.edge_unit}
+        fitter = Fitter(graph.data, list(graph.classes), max(left, seconds / 2), seed, device, progress=tell)
+        with _gently(fitter.clock.stop):
+            model = fitter.fit(graph.ids.tolist(), graph.encoder)
+    model.card |= {"columns": graph.columns, "edge_unit": graph.edge_unit}
     try:
         save_model(model, out, {"seed": seed, "budget": seconds, "versions": versions()})
     except OSError as error:
         raise InputError(f"--out {out}: cannot be written ({error.strerror}); give another") from None
     if as_json:
-        print(json.dumps(model.about | {"model": str(out)}))
+        print(json.dumps(model.card | {"model": str(out)}))
         return
-    show(*fit_page(model.about, out))
+    show(*fit_page(model.card, out))
 
 
 @contextmanager
@@ -99,9 +99,9 @@ def _gently(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def fit_page(about: dict[str, Any], folder: Path) -> list[RenderableType]:
-    """Accuracy with its interval, rivals beside it, scores of every class, decisions."""
-    scores = about["scores"]
+def fit_page(card: dict[str, Any], folder: Path) -> list[RenderableType]:
+    """Accuracy with its interval, references beside it, scores of every class, decisions."""
+    scores = card["scores"]
     parts: list[RenderableType] = []
     if scores is None:
         parts.append("There is no estimate: no labelled node was held out, or the fit was stopped before it.")
@@ -111,13 +111,13 @@ def fit_page(about: dict[str, Any], folder: Path) -> list[RenderableType]:
             ("accuracy", f"[bold]{scores['accuracy']:.1%}[/]   {interval}"),
             ("measured on", f"{scores['nodes']:,} nodes, {scores['how']}"),
         ]
-        rows += [(f"  {name}", f"{share:.1%}") for name, share in scores["rivals"].items()]
+        rows += [(f"  {name}", f"{share:.1%}") for name, share in scores["references"].items()]
         rows.append(("calibration error", f"{scores['ece']:.1%}   confidence against accuracy, 10 bins"))
         parts += [facts(rows), "", class_table(scores["classes"]), ""]
-    parts.append(bullets(about["decisions"]))
-    if about["interrupted"]:
+    parts.append(bullets(card["decisions"]))
+    if card["interrupted"]:
         parts.append("[yellow]The fit was stopped early[/]: this is the best it had found.")
-    parts += ["", facts([("time", format_duration(about["seconds"])), ("model", str(folder))])]
+    parts += ["", facts([("time", format_duration(card["seconds"])), ("model", str(folder))])]
     return parts
 
 

@@ -36,18 +36,18 @@ def predict(
         raise InputError(f"--edges {edges}: needs --nodes, the nodes to be classified")
     fitted = load_model(model)
     if nodes is None:
-        ids, answers, rows = fitted.ids, fitted.answer(device), torch.arange(len(fitted.ids))
+        ids, predictions, rows = fitted.ids, fitted.predict(device), torch.arange(len(fitted.ids))
     else:
         with progress("reading") as tell:
             extended, rows = read_new_nodes(fitted, nodes, edges, sep, tell)
         for sentence in extended.notes:
             notes().print(sentence, markup=False)
-        ids, answers = extended.ids[rows.numpy()].tolist(), fitted.answer(device, extended.data)
-    table = prediction_table(ids, fitted.classes, answers, rows, min_confidence)
+        ids, predictions = extended.ids[rows.numpy()].tolist(), fitted.predict(device, extended.data)
+    table = prediction_table(ids, fitted.classes, predictions, rows, min_confidence)
     write_table(table, out)
     found = [("predictions", f"{out}: {len(ids):,} nodes")]
     if min_confidence:
         found.append(("abstained", f"{int(table['abstain'].sum()):,} below {min_confidence:g}"))
-    if cold := int(answers.cold[rows].sum()):
+    if cold := int(predictions.cold[rows].sum()):
         found.append(("cold start", f"{cold:,} new nodes without an edge, answered by the MLP partner alone"))
     show(facts(found))

@@ -99,7 +99,7 @@ def search(
                     "validation accuracy",
                     f"[bold]{100 * found.judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits",
                 ),
-                ("surprise", f"{found.judged.surprise:.4f}   mean −log p of the true class, calibrated"),
+                ("NLL", f"{found.judged.nll:.4f}   mean −log p of the true class, calibrated"),
                 ("configurations", f"{found.trials} judged"),
                 *sorted((name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in changed),
                 ("preset", str(file)),

@@ -203,12 +203,6 @@ def _walks(A: sparse.csr_array, k: int) -> np.ndarray:
     return walks
 
 
-def is_symmetric(A: sparse.csr_array) -> bool:
-    """Return whether every edge has its reverse."""
-    T = A.T.tocsr()  # canonical, as A is
-    return bool(np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices))
-
-
 def _numba(
     kernel: Literal["binary", "weighted"], features: Features, A: sparse.csr_array, k: int, memory: int, full: bool
 ) -> KernelChoice:

@@ -1,1 +1,1 @@
-"""Which settings for a graph nobody has seen? Candidates, tuning, an ensemble, calibration, the model folder."""
+"""Fit a model to any graph: candidates, tuning, calibration, the estimate, the model folder."""

@@ -1,4 +1,4 @@
-"""The time a fit may take, and the wish to end it now."""
+"""The time budget of a fit, and how it is ended early."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
 def parse_budget(text: str) -> float:
-    """Seconds of ``90``, ``90s``, ``2m``, ``1.5h``."""
+    """Return the seconds of ``90``, ``90s``, ``2m``, ``1.5h``."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
     if not found or found[2] not in UNITS or float(found[1]) <= 0:
         raise InputError(f"--budget {text}: must be a time, e.g. 90s, 2m or 1h")
@@ -18,7 +18,7 @@ def parse_budget(text: str) -> float:
 
 
 class Clock:
-    """When something must end: at a time, or at once when :meth:`stop` is called, on any clock made from it."""
+    """A deadline; it has passed as soon as :meth:`stop` is called, on this clock or on one made from it."""
 
     def __init__(self, seconds: float, stopped: threading.Event | None = None) -> None:
         self.start = time.monotonic()
@@ -26,17 +26,17 @@ class Clock:
         self.stopped = stopped or threading.Event()
 
     def part(self, share: float) -> "Clock":
-        """A clock for a share of the time left."""
+        """Return a clock for a share of the time left."""
         return Clock(max(0.0, self.left() * share), self.stopped)
 
     def left(self) -> float:
-        """Seconds left; none after a stop."""
+        """Return the seconds left; 0 after a stop."""
         return 0.0 if self.stopped.is_set() else self.end - time.monotonic()
 
     def over(self) -> bool:
-        """Whether there is no time left."""
+        """Return whether no time is left."""
         return self.left() <= 0
 
     def stop(self) -> None:
-        """End now."""
+        """Leave no time, on all clocks made from one another."""
         self.stopped.set()

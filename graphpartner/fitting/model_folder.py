@@ -1,10 +1,10 @@
-"""The model folder: safetensors and JSON, nothing that can run, every file known by its digest, written whole.
+"""The model folder: safetensors and JSON, no code, a digest of every file, written whole or not at all.
 
 =======================  ==================================================================================
-file                     what is in it
+file                     content
 =======================  ==================================================================================
-model.json               version of the format, classes, members and their settings, calibration, scores,
-                         decisions, the encoder's plain part, and the SHA-256 of every other file and of itself
+model.json               version of the format, classes, members and their settings, calibration, the card
+                         (scores, decisions), the encoder's plain part, the SHA-256 of every file and of itself
 ids.json                 the user's names of the nodes, in the order of the file
 weights.safetensors      W^(1) and W^(2) of every run
 graph.safetensors        features, edges, labels
@@ -34,15 +34,15 @@ FORMAT = 1
 FILES = ("ids.json", "weights.safetensors", "graph.safetensors", "encoder.safetensors")
 
 
-def save_model(model: FittedModel, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> Path:
-    """Write the model: into a folder beside its place first, then moved there, so that an older one is not lost."""
-    folder = Path(folder).resolve()  # a link stays one
+def save_model(model: FittedModel, folder: str | os.PathLike[str], card: dict[str, Any] | None = None) -> Path:
+    """Write a model, with ``card`` added to its card: first beside its place, so that an older one is not lost."""
+    folder = Path(folder).resolve()  # a link stays a link
     if folder.exists() and not is_replaceable(folder):
-        raise InputError(f"{folder}: is there and holds no model; give another folder, or empty it")
+        raise InputError(f"{folder}: exists and holds no model; give another folder, or empty it")
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
-        for name, content in _contents(model, about or {}).items():
+        for name, content in _contents(model, card or {}).items():
             with (beside / name).open("wb") as file:
                 file.write(content)
                 file.flush()
@@ -56,14 +56,14 @@ def save_model(model: FittedModel, folder: str | os.PathLike[str], about: dict[s
 
 
 def is_replaceable(folder: Path) -> bool:
-    """Whether a model may be written there: nothing, an empty folder, or an older model."""
+    """Return whether a model may be written there: over nothing, an empty folder, or an older model."""
     if not folder.exists():
         return True
     return folder.is_dir() and ((folder / "model.json").exists() or not any(folder.iterdir()))
 
 
 def _move(new: Path, folder: Path) -> None:
-    """Put the new folder in its place; files there that are none of a model's stay."""
+    """Move the new folder to its place; files there that do not belong to a model stay."""
     if not folder.exists():
         new.rename(folder)
         return
@@ -80,7 +80,7 @@ def _move(new: Path, folder: Path) -> None:
     shutil.rmtree(old)
 
 
-def _contents(model: FittedModel, about: dict[str, Any]) -> dict[str, bytes]:
+def _contents(model: FittedModel, card: dict[str, Any]) -> dict[str, bytes]:
     from safetensors.numpy import save as save_arrays
     from safetensors.torch import save
 
@@ -89,7 +89,8 @@ def _contents(model: FittedModel, about: dict[str, Any]) -> dict[str, bytes]:
     for number, member in enumerate(model.members):
         weights[f"{number}.weight1"] = member.weight1.contiguous()
         weights[f"{number}.weight2"] = member.weight2.contiguous()
-        members.append(member.candidate.asdict() | {"weight": member.weight, "partner": member.partner})
+        weight, partner_weight = member.weight, member.partner_weight
+        members.append({"candidate": member.candidate.asdict(), "weight": weight, "partner_weight": partner_weight})
     data = model.data
     graph = {"edge_index": data.edge_index.contiguous(), "y": data.y, "learned": model.learned}
     if data.get("edge_weight") is not None:
@@ -113,12 +114,12 @@ def _contents(model: FittedModel, about: dict[str, Any]) -> dict[str, bytes]:
         "num_nodes": int(data.num_nodes),
         "num_features": int(data.x.shape[1]),
         "members": members,
-        "spread": list(model.spread),
+        "label_propagation": list(model.label_prop),
         "temperature": model.temperature,
         "shift": model.shift.tolist(),
         "partner_temperature": model.partner_temperature,
         "encoder": plain,
-        "about": model.about | about,
+        "card": model.card | card,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
     contents["model.json"] = json.dumps(described | {"own_sha256": _own_digest(described)}, indent=1).encode()
@@ -139,7 +140,7 @@ def _version() -> str:
 
 
 def load_model(folder: str | os.PathLike[str]) -> FittedModel:
-    """Read a model; a file that is missing, cut short or altered is named in an InputError."""
+    """Read a model; raise InputError with the name of a file that is missing, cut short or altered."""
     from safetensors.numpy import load as load_arrays
     from safetensors.torch import load
 
@@ -149,11 +150,11 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     weights, graph = load(contents["weights.safetensors"]), load(contents["graph.safetensors"])
     members = [
         Member(
-            Candidate.restore(each),
+            Candidate.restore(each["candidate"]),
             weights[f"{number}.weight1"],
             weights[f"{number}.weight2"],
             each["weight"],
-            each["partner"],
+            each["partner_weight"],
         )
         for number, each in enumerate(described["members"])
     ]
@@ -165,11 +166,11 @@ def load_model(folder: str | os.PathLike[str]) -> FittedModel:
     encoder = None
     if described["encoder"] is not None:
         encoder = (described["encoder"], load_arrays(contents["encoder.safetensors"]))
-    alpha, weight = described["spread"]
+    alpha, weight = described["label_propagation"]
     return FittedModel(
         data, json.loads(contents["ids.json"]), described["classes"], members, graph["learned"], (alpha, weight),
-        described["temperature"], described["partner_temperature"], encoder, described["about"],
-        torch.tensor(described.get("shift", [0.0])),
+        described["temperature"], described["partner_temperature"], encoder, described["card"],
+        torch.tensor(described["shift"]),
     )  # fmt: skip
 
 
@@ -180,7 +181,9 @@ def _described(folder: Path) -> dict[str, Any]:
         own = described.pop("own_sha256")
         version = described["format"]
     except OSError as error:
-        raise InputError(f"{folder}: is no model ({path.name}: {error.strerror}); make one with gpnn fit") from None
+        raise InputError(
+            f"{folder}: is no model folder ({path.name}: {error.strerror}); make one with gpnn fit"
+        ) from None
     except (ValueError, KeyError, AttributeError, TypeError):
         raise InputError(f"{path}: is cut short or altered; fit the model again, or copy it again") from None
     if version != FORMAT:

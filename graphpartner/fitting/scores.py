@@ -1,7 +1,6 @@
-"""How good are the answers? Accuracy with its interval, scores of every class, calibration."""
+"""Scores of predictions: accuracy with its interval, precision, recall and F1 of every class, calibration error."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,40 +9,8 @@ from torch import Tensor
 BINS = 10
 
 
-@dataclass(frozen=True)
-class ClassScores:
-    """Of one class: the share of its answers that were right, the share of its nodes found, and their harmonic mean."""
-
-    name: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Of some labelled nodes: everything in shares of 1."""
-
-    accuracy: float
-    low: float
-    high: float
-    ece: float
-    nodes: int
-    classes: list[ClassScores]
-
-    def asdict(self) -> dict[str, Any]:
-        """For a JSON file."""
-        return {**self.__dict__, "classes": [each.__dict__ for each in self.classes]}
-
-
-def accuracy(probabilities: Tensor, y: Tensor) -> float:
-    """The share of nodes whose class has the largest probability."""
-    return float((probabilities.argmax(1) == y).float().mean())
-
-
 def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    r"""Wilson's interval for a share p = right / total, 95 % by default.
+    r"""Return Wilson's interval for a share p = right / total, 95 % by default.
 
     .. math::
         \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
@@ -51,20 +18,20 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     if total == 0:
         return 0.0, 1.0
     p, n = right / total, total
-    centre, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
+    centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, (centre - half) / (1 + z * z / n)), min(1.0, (centre + half) / (1 + z * z / n))
 
 
 def calibration_error(confidence: Tensor, right: Tensor, bins: int = BINS) -> float:
-    r"""Expected calibration error: how far confidence and accuracy are apart, over equal bins of confidence.
+    r"""Return the expected calibration error: the distance of confidence and accuracy over bins of confidence.
 
     .. math::
         \sum_b \frac{|b|}{n} \, |\mathrm{accuracy}(b) - \mathrm{confidence}(b)|
 
     Args:
-        confidence: the probability of the answer given to each node, [m].
-        right: whether it was right, [m].
-        bins: how many, of equal width; the upper end belongs to a bin.
+        confidence: the probability of the predicted class of each node, [m].
+        right: whether it is the true one, [m].
+        bins: number of bins of equal width; the upper end belongs to a bin.
     """
     confidence = confidence.double()
     place = (confidence * bins).ceil().long().clamp(1, bins) - 1
@@ -72,16 +39,22 @@ def calibration_error(confidence: Tensor, right: Tensor, bins: int = BINS) -> fl
     return float(gap.abs().sum() / max(1, right.numel()))
 
 
-def score_answers(probabilities: Tensor, y: Tensor, names: list[str]) -> Scores:
-    """All scores of these answers [m, C] to the classes y [m]."""
-    guess = probabilities.argmax(1)
-    right = int((guess == y).sum())
+def score_predictions(probabilities: Tensor, y: Tensor, names: list[str]) -> dict[str, Any]:
+    """Return the scores of predictions [m, C] for nodes of classes y [m], as shares of 1.
+
+    They are ``accuracy`` with its interval from ``low`` to ``high``, ``ece`` (the calibration error), the number of
+    ``nodes``, and for each of the ``classes`` its ``name``, ``precision``, ``recall``, ``f1`` and ``support``.
+    """
+    confidence, predicted = probabilities.max(1)
+    right = int((predicted == y).sum())
     low, high = wilson(right, y.numel())
     classes = []
     for c, name in enumerate(names):
-        hit, said, are = (int(each.sum()) for each in ((guess == c) & (y == c), guess == c, y == c))
-        precision, recall = hit / said if said else 0.0, hit / are if are else 0.0
-        f1 = 2 * hit / (said + are) if said + are else 0.0
-        classes.append(ClassScores(name, precision, recall, f1, are))
-    error = calibration_error(probabilities.max(1).values, guess == y)
-    return Scores(right / max(1, y.numel()), low, high, error, y.numel(), classes)
+        masks = (predicted == c) & (y == c), predicted == c, y == c
+        both, positive, support = (int(mask.sum()) for mask in masks)
+        precision, recall = both / positive if positive else 0.0, both / support if support else 0.0
+        f1 = 2 * both / (positive + support) if positive + support else 0.0
+        classes.append({"name": name, "precision": precision, "recall": recall, "f1": f1, "support": support})
+    ece = calibration_error(confidence, predicted == y)
+    share = right / max(1, y.numel())
+    return {"accuracy": share, "low": low, "high": high, "ece": ece, "nodes": y.numel(), "classes": classes}

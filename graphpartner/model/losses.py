@@ -32,14 +32,14 @@ def cross_entropy(logits: Tensor, index: Tensor, target: Tensor, weight: Tensor 
         target: their classes, of the same shape.
         weight: weights of the same shape that sum to 1 over m; by default equal.
     """
-    return nll(rows_of(logits, index), target, weight)
+    return nll(rows_of(logits, index).log_softmax(-1), target, weight)
 
 
-def nll(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return the mean negative log-likelihood of the labelled nodes, given their logits [..., m, C]."""
-    target = target.expand(logits.shape[:-1])
-    losses = -logits.log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
-    return losses.mean(-1) if weight is None else (losses * weight).sum(-1)
+def nll(log_p: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Return −Σ_i w_i log p_i[y_i], [...], of log-probabilities [..., m, C]; w_i = 1/m if no weight is given."""
+    target = target.expand(log_p.shape[:-1])
+    each = -log_p.gather(-1, target[..., None]).squeeze(-1)
+    return each.mean(-1) if weight is None else (each * weight).sum(-1)
 
 
 def rectification_loss(mlp_logits: Tensor, gcn_logits: Tensor, temperature: float | Tensor = 2.0) -> Tensor:

@@ -221,4 +221,4 @@ def loss_and_accuracy(logits: Tensor, nodes: Labelled) -> tuple[Tensor, Tensor]:
     """Of logits [R, m, C] of these nodes: Eq. 15, and the share whose class has the largest one, [R] each."""
     right = (logits.argmax(-1) == nodes.target).float()
     accuracy = right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
-    return nll(logits, nodes.target, nodes.weight), accuracy
+    return nll(logits.log_softmax(-1), nodes.target, nodes.weight), accuracy

@@ -1,4 +1,4 @@
-"""Who learns and who judges."""
+"""Folds, nodes held out, and clocks."""
 
 import pytest
 import torch
@@ -11,15 +11,15 @@ from graphpartner.system.errors import InputError
 
 
 @given(labels=st.lists(st.integers(-1, 3), min_size=8, max_size=60), seed=st.integers(0, 9), count=st.integers(2, 6))
-def test_parts_are_even_and_whole(labels, seed, count):
+def test_parts_are_even_and_whole(labels: list[int], seed: int, count: int) -> None:
     y = torch.tensor(labels)
     nodes = (y >= 0).nonzero().squeeze(1)
-    made = fold_parts(y, nodes, count, seed)
-    assert torch.cat(made).sort().values.tolist() == nodes.tolist()
-    sizes = [part.numel() for part in made]
+    parts = fold_parts(y, nodes, count, seed)
+    assert torch.cat(parts).sort().values.tolist() == nodes.tolist()
+    sizes = [part.numel() for part in parts]
     assert max(sizes) - min(sizes) <= 1 + 3
     for c in range(4):
-        of_class = [int((y[part] == c).sum()) for part in made]
+        of_class = [int((y[part] == c).sum()) for part in parts]
         assert max(of_class) - min(of_class) <= 1
     if nodes.numel() >= 2:
         for fold in folds(y, nodes, seed, count):
@@ -27,7 +27,7 @@ def test_parts_are_even_and_whole(labels, seed, count):
             assert fold.val.numel()
 
 
-def test_hold_out_is_a_fifth_of_every_class():
+def test_hold_out_is_a_fifth_of_every_class() -> None:
     y = torch.arange(1000) % 4
     kept, held = hold_out(y, torch.arange(1000), 0)
     assert (kept.numel(), held.numel()) == (800, 200)
@@ -36,23 +36,23 @@ def test_hold_out_is_a_fifth_of_every_class():
     assert not torch.equal(held, hold_out(y, torch.arange(1000), 1)[1])
 
 
-def test_few():
+def test_few() -> None:
     assert is_few(torch.arange(7).repeat(20))
     assert not is_few(torch.arange(7).repeat(100))
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1.5h", 5400), ("3 min", 180)])
-def test_budget(text, seconds):
+def test_budget(text: str, seconds: float) -> None:
     assert parse_budget(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "-3", "soon", "2 days"])
-def test_wrong_budget(text):
+def test_wrong_budget(text: str) -> None:
     with pytest.raises(InputError, match="90s, 2m or 1h"):
         parse_budget(text)
 
 
-def test_a_stop_reaches_every_part():
+def test_a_stop_reaches_every_part() -> None:
     clock = Clock(100)
     part = clock.part(0.5)
     assert 40 < part.left() < 51

@@ -1,14 +1,15 @@
-"""The model folder: whole or not at all, the same after reading, and nothing altered goes unnoticed."""
+"""The model folder: written whole or not at all, the same after reading; every alteration is noticed."""
 
+import dataclasses
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphpartner.fitting import model_folder as folder_module
 from graphpartner.fitting.candidates import BASE, Candidate
 from graphpartner.fitting.fitted_model import FittedModel, Member
 from graphpartner.fitting.model_folder import FILES, load_model, save_model
@@ -17,7 +18,7 @@ from graphpartner.system.errors import InputError
 ALL = (*FILES, "model.json")
 
 
-def model(sparse=False, hops=1, links=True):
+def model(sparse: bool = False, hops: int = 1, links: bool = True) -> FittedModel:
     torch.manual_seed(0)
     n, d, C = 6, 4, 3
     x = torch.randn(n, d) * (torch.rand(n, d) < 0.5)
@@ -38,11 +39,11 @@ def model(sparse=False, hops=1, links=True):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_round_trip(tmp_path, sparse):
+def test_round_trip(tmp_path: Path, sparse: bool) -> None:
     first = model(sparse)
     second = load_model(save_model(first, tmp_path / "m"))
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == sorted(ALL)
-    for one, other in zip(first.answer(), second.answer(), strict=True):
+    for one, other in zip(first.predict(), second.predict(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     assert second.ids == first.ids
     assert second.classes == ["a", "b", "c"]
@@ -51,24 +52,24 @@ def test_round_trip(tmp_path, sparse):
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-def test_answers_are_probabilities_and_new_isolated_nodes_are_cold():
+def test_predictions_are_probabilities_and_new_isolated_nodes_are_cold() -> None:
     known = model()
     data = Data(
         x=torch.cat([known.data.x, torch.randn(2, 4)]),
         edge_index=torch.cat([known.data.edge_index, torch.tensor([[0, 6], [6, 0]])], 1),
         num_nodes=8,
     )
-    answers = known.answer(new=data)
-    for part in answers[:3]:
+    found = known.predict(new=data)
+    for part in found[:3]:
         torch.testing.assert_close(part.sum(1), torch.ones(8))
-    assert answers.cold.tolist() == [False] * 7 + [True]
-    torch.testing.assert_close(answers.both[7], answers.partner[7])
-    assert not torch.allclose(answers.both[6], answers.partner[6])
+    assert found.cold.tolist() == [False] * 7 + [True]
+    torch.testing.assert_close(found.both[7], found.partner[7])
+    assert not torch.allclose(found.both[6], found.partner[6])
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("harm", ["cut", "flip", "remove"])
-def test_harm_is_noticed_and_named(tmp_path, name, harm):
+def test_harm_is_noticed_and_named(tmp_path: Path, name: str, harm: str) -> None:
     path = save_model(model(), tmp_path / "m") / name
     content = path.read_bytes()
     if harm == "remove":
@@ -82,29 +83,26 @@ def test_harm_is_noticed_and_named(tmp_path, name, harm):
         load_model(tmp_path / "m")
 
 
-def test_a_model_of_an_older_version_is_read(tmp_path):
-    path = save_model(model(), tmp_path / "m") / "model.json"
-    described = json.loads(path.read_text())
-    del described["own_sha256"], described["shift"]
-    path.write_text(json.dumps(described | {"own_sha256": folder_module._own_digest(described)}))
-    older, newer = load_model(tmp_path / "m").answer(), model().answer()
-    torch.testing.assert_close(older.partner, newer.partner)
-    odds = (newer.both / older.both).log()
+def test_the_class_shift_is_kept_and_moves_the_ensemble_alone(tmp_path: Path) -> None:
+    shifted = load_model(save_model(model(), tmp_path / "m")).predict()
+    plain = dataclasses.replace(model(), shift=torch.zeros(1)).predict()
+    torch.testing.assert_close(plain.partner, shifted.partner)
+    odds = (shifted.both / plain.both).log()
     torch.testing.assert_close(odds - odds[:, 2:], torch.tensor([[0.5, -0.5, 0.0]]).expand(6, 3))
 
 
-def test_a_later_format_is_refused(tmp_path):
+def test_a_later_format_is_refused(tmp_path: Path) -> None:
     path = save_model(model(), tmp_path / "m") / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
     with pytest.raises(InputError, match="format 2"):
         load_model(tmp_path / "m")
 
 
-def test_an_older_model_is_not_lost_when_writing_fails(tmp_path, monkeypatch):
+def test_an_older_model_is_not_lost_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(model(), tmp_path / "m")
     (tmp_path / "m" / "mine.txt").write_text("keep")
 
-    def full(descriptor):
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
@@ -118,23 +116,23 @@ def test_an_older_model_is_not_lost_when_writing_fails(tmp_path, monkeypatch):
     assert (tmp_path / "m" / "mine.txt").read_text() == "keep"
 
 
-def test_the_move_is_undone_when_it_fails(tmp_path, monkeypatch):
+def test_the_move_is_undone_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(model(), tmp_path / "m")
-    rename = folder_module.Path.rename
+    rename = Path.rename
 
-    def fails_for_new(path, target):
+    def fails_for_new(path: Path, target: Path) -> Path:
         if path.name.startswith(".m-") and "before" not in path.name:
             raise OSError(1, "not allowed")
         return rename(path, target)
 
-    monkeypatch.setattr(folder_module.Path, "rename", fails_for_new)
+    monkeypatch.setattr(Path, "rename", fails_for_new)
     with pytest.raises(OSError, match="not allowed"):
         save_model(model(hops=0), tmp_path / "m")
     monkeypatch.undo()
     assert load_model(tmp_path / "m").members[0].candidate.hops == 1
 
 
-def test_a_folder_that_is_no_model_is_left_alone(tmp_path):
+def test_a_folder_that_is_no_model_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(InputError, match="holds no model"):
         save_model(model(), tmp_path)

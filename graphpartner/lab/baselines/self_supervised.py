@@ -245,7 +245,7 @@ def logistic_regression(
     target = val.target.expand(val_logits.shape[0], val_logits.shape[1])
     weight = torch.full_like(target, 1 / target.shape[-1], dtype=E.dtype) if val.weight is None else val.weight
     right = ((val_logits.argmax(-1) == target[..., None]) * weight[..., None]).sum(1)  # [R, K]
-    loss = nll(val_logits.transpose(1, 2), target[:, None], weight[:, None])
+    loss = nll(val_logits.transpose(1, 2).log_softmax(-1), target[:, None], weight[:, None])
     most = right.max(-1, keepdim=True).values
     best = loss.masked_fill(right < most - 1e-6, torch.inf).argmin(-1)
     replica = torch.arange(replicas, device=E.device)

@@ -211,8 +211,8 @@ def final(
 ) -> SearchResult:
     """Judge the best trials once more, on other and more splits: the luckiest of many is not always the best.
 
-    The winner is, of those whose accuracy is within one standard error of the highest, the one with the least
-    surprise.
+    The winner is, of those whose accuracy is within one standard error of the highest, the one with the lowest
+    NLL.
     """
     import optuna
 

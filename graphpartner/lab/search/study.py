@@ -75,7 +75,7 @@ def write_preset(
         {
             "search": round(before, 4),
             "accuracy": round(100 * after.accuracy, 3),
-            "nll": round(after.surprise, 4),
+            "nll": round(after.nll, 4),
             "settings": changes(settings),
         }
         for settings, before, after in found.finalists

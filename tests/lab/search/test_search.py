@@ -51,7 +51,7 @@ def test_settings_of_any_shape_are_judged_as_if_alone():
     for each, found in zip(settings, together, strict=True):
         (alone,) = judge_settings(seen, [each], "cpu")
         assert found.accuracy == alone.accuracy
-        assert found.surprise == pytest.approx(alone.surprise, rel=1e-4)
+        assert found.nll == pytest.approx(alone.nll, rel=1e-4)
 
 
 def test_test_labels_change_nothing():
