@@ -273,14 +273,14 @@ def test_settings_picked_with_a_look_at_test_accuracy_say_so(gpnn, elsewhere):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ["must hold the keys graph, family"]),
+        ("", ["must hold keys and values", "graph, family, provenance, saw_test, settings"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: maybe, settings: {}}", ["saw_test = 'maybe'"]),
         ("{graph: citeseer, family: 3, provenance: p, saw_test: true, settings: {}}", ["family = 3", "text"]),
         ("{graph: citeseer, family: tuned, saw_test: true, settings: {}}", ["the key provenance is missing"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {foo: 3}}", ["'foo'"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {}, bogus: 1}", ["key bogus"]),
         ("{graph: nope, family: tuned, provenance: p, saw_test: true, settings: {}}", ["'nope'"]),
-        ("a: [", ["no YAML file"]),
+        ("a: [", ["must be a YAML file"]),
     ],
 )
 def test_mistakes_in_a_preset_file_name_it(gpnn, elsewhere, text, words):

@@ -30,14 +30,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON object 
 
 def parsed(changes: list[str] | None) -> dict[str, Any]:
     """The settings that ``--set`` gives."""
-    from graphpartner.training.settings import parse
+    from graphpartner.training.settings import parse_setting
 
     parsed = {}
     for change in changes or []:
         name, sign, text = change.partition("=")
         if not sign:
             raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
-        parsed[name] = parse(name, text)
+        parsed[name] = parse_setting(name, text)
     return parsed
 
 

@@ -427,9 +427,9 @@ def test_labels_of_any_integer_type() -> None:
 
 def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = toy()
-    with pytest.raises(InputError, match="seeds is empty"):
+    with pytest.raises(InputError, match=r"seeds = \[\]: must hold at least one seed"):
         gp.train(data, BASE, [])
-    with pytest.raises(InputError, match=r"seeds = 5: must be several, as range\(5\) or \[5\]"):
+    with pytest.raises(InputError, match=r"seeds = 5: must be a sequence, such as range\(5\) or \[5\]"):
         gp.train(data, BASE, 5)
     with pytest.raises(InputError, match=r"seeds = \[1.5\]"):
         gp.train(data, BASE, [1.5])

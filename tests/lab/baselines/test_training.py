@@ -191,5 +191,5 @@ def test_wrong_input_is_named():
         train_baseline("gcn", toy(), [0], changes={"dropout": 1.5})
     with pytest.raises(InputError, match=r"batch_size = 0"):
         train_baseline("gcn", toy(), [0], batch_size=0)
-    with pytest.raises(InputError, match=r"seeds is empty"):
+    with pytest.raises(InputError, match=r"seeds = \[\]: must hold"):
         train_baseline("gcn", toy(), [])
