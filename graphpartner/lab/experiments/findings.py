@@ -15,8 +15,8 @@ from statistics import fmean
 from graphpartner.graph.catalogue import title
 from graphpartner.lab.experiments import findings as depth_findings
 from graphpartner.lab.experiments import findings as table_findings
+from graphpartner.lab.experiments.experiment import load_experiments
 from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.schema import load_experiments
 from graphpartner.lab.experiments.verdict import Verdict, curve, find_cell, graphs_of, means, paired
 from graphpartner.system.files import write_atomically
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphpartner.graph.catalogue import CATALOGUE, data_root
+from graphpartner.lab.experiments.experiment import TARGETS, Experiment, Row, load_experiments
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run
 from graphpartner.lab.experiments.measure import settings_of
 from graphpartner.lab.experiments.results import Cell, grid
-from graphpartner.lab.experiments.schema import TARGETS, Experiment, Row, load_experiments
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset as find_preset

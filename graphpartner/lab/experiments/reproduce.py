@@ -7,6 +7,7 @@ from statistics import fmean
 
 import torch
 
+from graphpartner.lab.experiments.experiment import TARGETS
 from graphpartner.lab.experiments.findings import verdicts, write_verdicts
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import Run, batches
@@ -14,7 +15,6 @@ from graphpartner.lab.experiments.journal import Journal, Line
 from graphpartner.lab.experiments.measure import run_batch
 from graphpartner.lab.experiments.plan import Selection, Slot, places_of, plan
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, merged, read_cells, write_cells
-from graphpartner.lab.experiments.schema import TARGETS
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent

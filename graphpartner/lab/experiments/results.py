@@ -11,8 +11,8 @@ from statistics import fmean, stdev
 from types import NoneType
 from typing import Any
 
+from graphpartner.lab.experiments.experiment import Experiment, Number
 from graphpartner.lab.experiments.journal import Line
-from graphpartner.lab.experiments.schema import Experiment, Number
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
 

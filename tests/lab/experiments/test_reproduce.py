@@ -10,11 +10,11 @@ import pytest
 
 from graphpartner.lab.experiments import plan as planning
 from graphpartner.lab.experiments import reproduce as module
+from graphpartner.lab.experiments.experiment import TARGETS, Quick, Row, load_experiments
 from graphpartner.lab.experiments.jobs import Run
 from graphpartner.lab.experiments.journal import read_lines
 from graphpartner.lab.experiments.plan import Selection
 from graphpartner.lab.experiments.reproduce import reproduce
-from graphpartner.lab.experiments.schema import TARGETS, Quick, Row, load_experiments
 from graphpartner.system.errors import InputError
 
 RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from graphpartner.lab.experiments.experiment import Experiment, Row
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, grid, merged, read_cells, write_cells
-from graphpartner.lab.experiments.schema import Experiment, Row
 from graphpartner.system.errors import InputError
 from tests.lab.experiments.toy import line, run
 

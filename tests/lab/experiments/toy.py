@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from graphpartner.lab.experiments.experiment import load_experiments
 from graphpartner.lab.experiments.jobs import Run
 from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.schema import load_experiments
 
 
 def run(seed=0, method="gpnn", graph="citeseer", measures=("accuracy",), **settings):

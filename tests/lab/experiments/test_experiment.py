@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphpartner.lab.experiments.schema import FOLDER, TARGETS, load_experiments, read_experiment
+from graphpartner.lab.experiments.experiment import FOLDER, TARGETS, load_experiments, read_experiment
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset
 
