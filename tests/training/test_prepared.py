@@ -17,7 +17,8 @@ from graphpartner.training.prepared import (
 )
 from graphpartner.training.settings import Settings
 from tests.dense import assert_near
-from tests.training.toy import enhanced, toy
+from tests.training.graphs import toy
+from tests.training.reference import enhanced
 
 CPU = torch.device("cpu")
 # mostly empty, a row of zeros, and numbers that are not 0 and 1

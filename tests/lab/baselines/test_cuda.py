@@ -14,7 +14,7 @@ from tests.kernels.conftest import take_kernels_away
 from tests.lab.baselines.small import dense_adjacency, odd_graph
 from tests.lab.baselines.test_pretrain import METHODS
 from tests.lab.baselines.test_training import SMALL
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

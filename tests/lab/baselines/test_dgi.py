@@ -7,7 +7,7 @@ from graphpartner.graph.adjacency import row_normalized
 from graphpartner.kernels import draws
 from graphpartner.lab.baselines.dgi import DGI
 from graphpartner.system.errors import InputError
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = DGI(hidden_channels=40)
 CPU = torch.device("cpu")

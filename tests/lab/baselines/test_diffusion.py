@@ -7,7 +7,7 @@ from graphpartner.graph.adjacency import normalized_adjacency
 from graphpartner.lab.baselines.mvgrl import EPSILONS, is_symmetric, personalized_pagerank, sparsified
 from graphpartner.system.errors import InputError
 from tests.lab.baselines.small import dense_adjacency, odd_graph, weighted
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 @settings(max_examples=15)

@@ -11,7 +11,7 @@ from graphpartner.lab.baselines.grace import GRACE, DroppedEdges
 from tests.kernels.test_nt_xent import slow
 from tests.lab.baselines.small import dense_adjacency, weighted
 from tests.lab.baselines.test_dgi import moved
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 CPU = torch.device("cpu")
 SETTINGS = GRACE(hidden_channels=32, projection_channels=20)

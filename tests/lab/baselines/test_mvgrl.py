@@ -10,7 +10,7 @@ from graphpartner.lab.baselines.mvgrl import MVGRL
 from graphpartner.system.errors import InputError
 from tests.lab.baselines.small import dense_adjacency, weighted
 from tests.lab.baselines.test_dgi import moved
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 CPU = torch.device("cpu")
 SETTINGS = MVGRL(hidden_channels=32, window=15, windows=3)

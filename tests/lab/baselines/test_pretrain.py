@@ -6,7 +6,7 @@ from graphpartner.lab.baselines.dgi import DGI
 from graphpartner.lab.baselines.grace import GRACE
 from graphpartner.lab.baselines.mvgrl import MVGRL
 from graphpartner.lab.baselines.pretrain import pretrain
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 CPU = torch.device("cpu")
 METHODS = {

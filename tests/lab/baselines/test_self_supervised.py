@@ -8,7 +8,7 @@ from graphpartner.lab.baselines.mvgrl import MVGRL
 from graphpartner.lab.baselines.self_supervised import train_self_supervised
 from graphpartner.system.errors import InputError
 from tests.lab.baselines.test_pretrain import METHODS
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 @pytest.mark.parametrize("method", METHODS)

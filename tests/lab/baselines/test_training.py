@@ -16,7 +16,7 @@ from graphpartner.training import loop as repeat
 from graphpartner.training.prepared import labelled
 from tests.lab.baselines.small import CPU, built, dense_adjacency, dense_entries, odd_graph, weighted
 from tests.lab.baselines.test_pretrain import METHODS
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SMALL = {
     "mlp": {"hidden_channels": 8},

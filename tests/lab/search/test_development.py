@@ -2,7 +2,7 @@ import torch
 
 from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.search.judgement import development
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 def test_a_public_split_is_half_of_the_development_splits():
