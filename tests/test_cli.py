@@ -328,9 +328,9 @@ def test_train_json(gpnn, elsewhere):
     assert len(found["test_accuracy"]) == 2
     assert found["test_mean"] == pytest.approx(np.mean(found["test_accuracy"]))
     assert found["files"] == [f"runs/citeseer/{name}" for name in (FILES[3], FILES[1], FILES[0], FILES[2])]
-    told = json.loads(Path("runs/citeseer/runs.json").read_text())
-    assert told["test_accuracy"] == found["test_accuracy"]
-    assert told["settings"][0]["num_steps"] == 48
+    written = json.loads(Path("runs/citeseer/runs.json").read_text())
+    assert written["test_accuracy"] == found["test_accuracy"]
+    assert written["settings"][0]["num_steps"] == 48
 
 
 def test_a_graph_without_a_split_gets_one_a_seed(gpnn, monkeypatch):

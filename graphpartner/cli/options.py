@@ -52,14 +52,14 @@ def check_count(option: str, value: int, most: int = 100_000) -> None:
 
 def parsed(changes: list[str] | None) -> dict[str, Any]:
     """Return the settings given by ``--set``."""
-    from graphpartner.training.settings import parse_setting
+    from graphpartner.training.settings import parse
 
     settings = {}
     for change in changes or []:
         name, sign, text = change.partition("=")
         if not sign:
             raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
-        settings[name] = parse_setting(name, text)
+        settings[name] = parse(name, text)
     return settings
 
 

@@ -120,9 +120,9 @@ PER_REPLICA = (
 """Settings that may differ between the replicas of a batch; all others change the shape of the work."""
 
 
-def parse_setting(name: str, text: str) -> Any:
-    """Return the value of a setting given as text, such as the ``0.3`` of ``--set alpha=0.3``."""
-    hints = get_type_hints(Settings)
+def parse(name: str, text: str, among: type[Checked] = Settings) -> Any:
+    """Return the value of a setting of the class ``among``, given as text as in ``--set alpha=0.3``."""
+    hints = get_type_hints(among)
     if name not in hints:
         raise InputError(f"unknown setting {name!r}: must be one of {', '.join(hints)}")
     kind = hints[name]

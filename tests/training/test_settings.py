@@ -5,7 +5,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from graphpartner.system.errors import InputError
-from graphpartner.training.settings import PER_REPLICA, Settings, parse_setting
+from graphpartner.training.settings import PER_REPLICA, Settings, parse
 
 FIELDS = {item.name: item for item in dataclasses.fields(Settings)}
 TYPES = get_type_hints(Settings)
@@ -95,7 +95,7 @@ def test_asdict_survives_json() -> None:
     ],
 )
 def test_parse(name: str, text: str, value: object) -> None:
-    parsed = parse_setting(name, text)
+    parsed = parse(name, text)
     assert parsed == value
     assert type(parsed) is type(value)
     assert getattr(Settings(**{name: parsed}), name) == value
@@ -112,7 +112,7 @@ def test_parse(name: str, text: str, value: object) -> None:
 )
 def test_parse_names_what_is_wrong(name: str, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        parse_setting(name, text)
+        parse(name, text)
 
 
 def test_what_may_differ_between_replicas_is_a_number() -> None:
