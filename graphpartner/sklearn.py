@@ -1,7 +1,4 @@
-"""The scikit-learn door: GPNN as a classifier, with or without a graph.
-
-A graph that survives being cut into rows, as scikit-learn's cross-validation does to all it is given.
-"""
+"""GPNN as a scikit-learn classifier, and a graph that can be indexed by rows, as cross-validation does."""
 
 import os
 from numbers import Integral
@@ -30,51 +27,52 @@ from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.training.settings import Settings
 
-FOREVER = 1e9
-SPREAD_FOLDS = 5
+FOREVER = 1e9  # seconds: a fit has no time limit
+STOPPING_FOLDS = 5  # one of which is held out for early stopping
+UNLABELLED = ("-1", "-1.0")
 
 
 class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Graph Partner Neural Network as a scikit-learn classifier.
 
-    ``fit(X, y, graph=adjacency)`` learns from the labelled rows; the others (y = −1) take part through the graph.
-    Without a graph it is the MLP partner alone. A fifth of the labelled rows is kept for early stopping.
+    ``fit(X, y, graph=adjacency)`` trains on the labelled rows; unlabelled rows (y = −1) take part through the graph.
+    Without a graph, the model is the MLP partner alone. A fifth of the labelled rows is held out for early stopping.
 
-    ``predict(X)`` answers each row by the MLP partner, from its own features. ``predict(X, graph=…)`` asks both
-    branches: the graph is among the rows of X, or a :class:`graphpartner.NodeGraph`, which then also joins them to
-    the rows seen in ``fit``.
+    ``predict(X)`` classifies each row by the MLP partner, from its own features. ``predict(X, graph=…)`` combines both
+    branches: the graph is among the rows of X, or a :class:`graphpartner.NodeGraph`, which also connects them to the
+    rows of ``fit``.
 
-    Cross-validation cuts everything it is given into rows, also a graph. Give it a :class:`graphpartner.NodeGraph`,
-    which remembers which rows were cut, and ask for it::
+    Cross-validation indexes all its arguments by rows, a graph too. Pass a :class:`graphpartner.NodeGraph`, which keeps
+    the whole graph and the indices of its rows, and request it::
 
         sklearn.set_config(enable_metadata_routing=True)
         classifier = GPNNClassifier().set_fit_request(graph=True).set_score_request(graph=True)
         cross_val_score(classifier, X, y, params={"graph": gp.NodeGraph(adjacency)})
 
     Args:
-        num_steps: l, propagation steps.
+        num_steps: l, the number of propagation steps.
         alpha: α, the weight of the MLP partner.
         beta: β, the weight of the graph as given; below 1 the graph is enhanced (Eqs. 7, 8).
-        k: hops of the enhancement.
-        threshold: its least cosine.
+        k: maximum number of hops of the enhancement.
+        threshold: its minimum cosine.
         hidden_channels: width of H^(1).
-        hops: features of neighbours up to so many hops away stand beside a row's own.
-        dropout: of H^(1).
-        input_dropout: of X.
+        hops: maximum number of hops to neighbours whose features are appended to a row's own.
+        dropout: dropout rate of H^(1).
+        input_dropout: dropout rate of X.
         lambda_rt: weight of the rectification loss.
         lambda_cs: weight of the contrastive loss.
         lr: learning rate.
         decay1: weight decay of W^(1).
         decay2: weight decay of W^(2).
-        epochs: at most so many.
-        patience: stop after so many without a lower validation loss.
-        num_runs: runs whose probabilities are averaged, each keeping another part of the rows for stopping.
+        epochs: maximum number of epochs.
+        patience: number of epochs without a lower validation loss after which training stops.
+        num_runs: number of runs whose probabilities are averaged, each with another fold for early stopping.
         device: ``"auto"`` takes a GPU where there is one.
-        random_state: of all draws.
+        random_state: seed of all random draws.
 
     Attributes:
         classes_: the classes, sorted.
-        n_features_in_: d.
+        n_features_in_: number of columns of X.
         model_: the fitted :class:`graphpartner.fitting.fitted_model.FittedModel`.
     """
 
@@ -101,12 +99,8 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
     ) -> None:
         self.num_steps, self.alpha, self.beta, self.k, self.threshold = num_steps, alpha, beta, k, threshold
-        self.hidden_channels, self.hops, self.dropout, self.input_dropout = (
-            hidden_channels,
-            hops,
-            dropout,
-            input_dropout,
-        )
+        self.hidden_channels, self.hops = hidden_channels, hops
+        self.dropout, self.input_dropout = dropout, input_dropout
         self.lambda_rt, self.lambda_cs, self.lr, self.decay1, self.decay2 = lambda_rt, lambda_cs, lr, decay1, decay2
         self.epochs, self.patience, self.num_runs, self.device = epochs, patience, num_runs, device
         self.random_state = random_state
@@ -117,32 +111,33 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, graph: Any = None) -> "GPNNClassifier":
-        """Learn from the rows with a label.
+        """Train on the labelled rows.
 
         Args:
             X: features, [n, d], dense or SciPy sparse.
-            y: classes; −1 is a row without a label. Words as classes: ``"-1"``.
-            graph: adjacency among the rows, [n, n], SciPy sparse or dense; or a :class:`graphpartner.NodeGraph`.
+            y: classes; −1 (``"-1"`` among strings) for a row without a label.
+            graph: adjacency of the rows, [n, n], SciPy sparse or dense, or a :class:`graphpartner.NodeGraph`.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         for name, least in (("num_runs", 1), ("hops", 0)):
-            _check_count(name, getattr(self, name), least)
-        known = np.array([str(each) not in ("-1", "-1.0") for each in y])
+            if not isinstance(value := getattr(self, name), Integral) or value < least:
+                raise InputError(f"{name} = {value}: must be a whole number, {least} or more")
+        known = _labelled(y)
         self.classes_, codes = np.unique(y[known], return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(f"y has {len(self.classes_)} class among {len(y)} rows: must have 2 or more to tell apart")
+            raise InputError(f"y has {len(self.classes_)} class among {len(y)} rows: must have 2 classes or more")
         target = torch.full((len(y),), -1)
         target[torch.from_numpy(known)] = torch.from_numpy(codes)
         self.graph_ = NodeGraph.of(graph, len(y)) if graph is not None else None
-        edge_index, edge_weight = self._edges()
-        data = GraphRecord(x=_features(X), edge_index=edge_index, y=target, num_nodes=len(y))
-        if edge_weight is not None:
-            data.edge_weight = edge_weight
+        edge_index, edge_weight = torch.empty(2, 0, dtype=torch.int64), None
+        if self.graph_ is not None:
+            edge_index, edge_weight = self.graph_.among(self.graph_.rows)
+        data = GraphRecord(len(y), x=_features(X), edge_index=edge_index, y=target, edge_weight=edge_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidate = Candidate("estimator", self._settings(), self.hops if self.graph_ is not None else 0)
         graphs = CandidateGraphs(data, len(self.classes_), pick_device(self.device))
-        split = _splits(target, seed)
+        split = _stopping_folds(target, seed)
         trained = CandidateRuns(graphs, target, split, lambda: None)
         jobs = [Job(candidate, run % len(split), seed + run) for run in range(self.num_runs)]
         clock = Clock(FOREVER)
@@ -161,7 +156,7 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _plain(self) -> dict[str, Any]:
-        """The parameters as JSON can hold them."""
+        """Return the parameters that JSON can hold; None for others."""
         plain = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
@@ -189,73 +184,64 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             patience=self.patience,
         )
 
-    def _edges(self) -> tuple[torch.Tensor, torch.Tensor | None]:
-        if self.graph_ is None:
-            return torch.empty(2, 0, dtype=torch.int64), None
-        return self.graph_.among(self.graph_.rows)
-
     def predict_proba(self, X: Any, graph: Any = None) -> np.ndarray:
-        """Probabilities of :attr:`classes_`, [m, C]: of the MLP partner, or of both branches where there is a graph."""
+        """Return probabilities of :attr:`classes_`, [m, C], by the MLP partner, or by both branches with a graph."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         if graph is None or self.graph_ is None:
             return self._partner(X)
-        asked = NodeGraph.of(graph, X.shape[0])
-        old = self.model_.data
-        if not asked.same(self.graph_):  # a graph among these rows alone
-            n, rows, x = X.shape[0], np.arange(X.shape[0]), _features(X)
-            edge_index, edge_weight = asked.among(asked.rows)
+        part = NodeGraph.of(graph, X.shape[0])
+        if not part.same(self.graph_):  # a graph among these rows alone
+            rows, x, nodes = np.arange(X.shape[0]), _features(X), part.rows
         else:
-            new = ~np.isin(asked.rows, self.graph_.rows)
-            everyone = np.concatenate([self.graph_.rows, asked.rows[new]])
-            place = {int(row): i for i, row in enumerate(everyone)}
-            rows, n = np.array([place[int(row)] for row in asked.rows]), len(everyone)
+            new = ~np.isin(part.rows, self.graph_.rows)
+            nodes = np.concatenate([self.graph_.rows, part.rows[new]])
+            place = {int(row): i for i, row in enumerate(nodes)}
+            rows = np.array([place[int(row)] for row in part.rows])
             given = _features(X).to_dense()
-            x = torch.cat([old.x.to_dense(), given[torch.from_numpy(new)]])
-            x[torch.from_numpy(rows)] = given  # also of rows that were seen in fit: they may have changed
-            edge_index, edge_weight = asked.among(everyone)
-        data = GraphRecord(x=x, edge_index=edge_index, num_nodes=n)
-        if edge_weight is not None:
-            data.edge_weight = edge_weight
+            x = torch.cat([self.model_.data.x.to_dense(), given[torch.from_numpy(new)]])
+            x[torch.from_numpy(rows)] = given  # rows of fit too: their features may have changed
+        edge_index, edge_weight = part.among(nodes)
+        data = GraphRecord(x=x, edge_index=edge_index, edge_weight=edge_weight, num_nodes=len(nodes))
         return self.model_.predict(self.device, data).both[torch.from_numpy(rows)].double().numpy()
 
     def _partner(self, X: Any) -> np.ndarray:
-        """Eq. 11 with a softmax, in double precision: every row's answer depends on that row alone."""
+        """Return the softmax of Eq. 11 in double precision, so that the result of a row depends on that row alone."""
         member = self.model_.members[0]
         total = np.zeros((X.shape[0], len(self.classes_)))
         for weight1, weight2 in zip(member.weight1.double().numpy(), member.weight2.double().numpy(), strict=True):
-            own, bias = weight1[: X.shape[1]], weight1[X.shape[1]]  # neighbours, where hops have weights, are unknown
+            own, bias = weight1[: X.shape[1]], weight1[X.shape[1]]  # the features of neighbours are unknown here
             logits = np.maximum(X @ own + bias, 0) @ weight2
             exponent = np.exp(logits - logits.max(1, keepdims=True))
             total += exponent / exponent.sum(1, keepdims=True)
         return total / len(member.weight1)
 
     def predict(self, X: Any, graph: Any = None) -> np.ndarray:
-        """The likeliest class of every row; see :meth:`predict_proba`."""
-        guess = self.predict_proba(X, graph).argmax(1)  # first, since it says so where nothing was fitted
+        """Return the likeliest class of each row; see :meth:`predict_proba`."""
+        guess = self.predict_proba(X, graph).argmax(1)  # first, since it raises where nothing is fitted
         return self.classes_[guess]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
-        """Accuracy over the rows with a label."""
+        """Return the accuracy over the labelled rows."""
         from sklearn.metrics import accuracy_score
 
         y = np.asarray(y)
-        known = np.array([str(each) not in ("-1", "-1.0") for each in y])
+        known = _labelled(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(accuracy_score(y[known], self.predict(X, graph)[known], sample_weight=weight))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the fitted classifier as a model folder, without pickle; :meth:`load` reads it."""
+        """Write the fitted classifier to a folder, without pickle."""
         check_is_fitted(self)
         graph_nodes = None if self.graph_ is None else self.graph_.shape[1]
         return save_model(self.model_, folder, {"estimator": self._plain(), "graph_nodes": graph_nodes})
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "GPNNClassifier":
-        """The classifier that :meth:`save` wrote. It knows the graph among the rows it was fitted on."""
+        """Return the classifier that :meth:`save` wrote, with the graph among the rows of its fit."""
         model = load_model(folder)
         if "estimator" not in model.card:
-            raise InputError(f"{folder}: was written by gpnn fit; use gpnn predict with it")
+            raise InputError(f"{folder}: must be a folder of GPNNClassifier.save; gpnn predict reads those of gpnn fit")
         classifier = GPNNClassifier(**model.card["estimator"])
         classifier.model_, classifier.classes_ = model, np.array(model.classes)
         classifier.n_features_in_ = int(model.data.x.shape[1])
@@ -266,58 +252,57 @@ class GPNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier
 
 
-def _check_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} = {value}: must be a whole number, {least} or more")
+def _labelled(y: Any) -> NDArray[np.bool_]:
+    return np.array([str(label) not in UNLABELLED for label in y])
 
 
-def _features(X: Any) -> torch.Tensor:
+def _features(X: Any) -> Tensor:
     return to_torch(X) if sparse.issparse(X) else torch.tensor(X, dtype=torch.float32)
 
 
-def _splits(y: torch.Tensor, seed: int) -> list[Fold]:
-    """Parts for early stopping; with very few labels the rows that are learned from also say when to stop."""
+def _stopping_folds(y: Tensor, seed: int) -> list[Fold]:
+    """Return folds for early stopping; with very few labels, one fold that trains and stops on all of them."""
     known = (y >= 0).nonzero().squeeze(-1)
-    if known.numel() < 2 * SPREAD_FOLDS:
+    if known.numel() < 2 * STOPPING_FOLDS:
         return [Fold(known, known)]
-    return folds(y, known, seed, SPREAD_FOLDS)
+    return folds(y, known, seed, STOPPING_FOLDS)
 
 
 class NodeGraph:
-    """An adjacency [n, n], and which of its nodes are meant: all, or those that are left after a cut.
+    """An adjacency matrix [n, n] that keeps the whole graph when it is indexed by rows.
 
-    A matrix that is cut into rows no longer says which rows these were; ``NodeGraph(A)[rows]`` does, and keeps A whole.
+    ``A[rows]`` no longer holds which rows of the matrix they were; ``NodeGraph(A)[rows]`` does.
 
     Args:
         adjacency: SciPy sparse or dense, square; (i, j) is the weight of the edge j → i.
-        rows: the nodes meant, all if not given.
+        rows: the selected nodes, all if not given.
     """
 
     def __init__(self, adjacency: Any, rows: NDArray[np.int64] | None = None) -> None:
         full = sparse.csr_array(adjacency)
         if full.shape[0] != full.shape[1]:
             raise InputError(
-                f"graph has shape {full.shape}: must be square, one row and column a node; in cross-validation, which "
-                "cuts matrices into rows, wrap it: graphpartner.NodeGraph(adjacency)"
+                f"graph has shape {full.shape}: must be square, one row and column per node; in cross-validation, "
+                "which indexes matrices by rows, pass graphpartner.NodeGraph(adjacency)"
             )
         wrong = full.data[~(np.isfinite(full.data) & (full.data >= 0))]
         if wrong.size:
             raise InputError(f"graph has an edge of weight {wrong[0]}: weights must be finite and not negative")
         self.full = full
-        self.known: NDArray[np.int64] | None = None  # among which nodes the edges are known, None: all
+        self.known: NDArray[np.int64] | None = None  # the nodes whose edges are known, None: all
         self.rows = np.arange(full.shape[0]) if rows is None else np.asarray(rows)
 
     @staticmethod
     def of(graph: Any, num_rows: int) -> "NodeGraph":
-        """A graph as users give it, for so many rows of features."""
+        """Return an adjacency as a NodeGraph, checked against the number of rows of X."""
         made = graph if isinstance(graph, NodeGraph) else NodeGraph(graph)
         if len(made) != num_rows:
-            raise InputError(f"graph has {len(made)} nodes: must have {num_rows}, one a row of X")
+            raise InputError(f"graph has {len(made)} nodes: must have {num_rows}, one per row of X")
         return made
 
     @staticmethod
     def restored(data: GraphRecord, rows: NDArray[np.int64], num_nodes: int) -> "NodeGraph":
-        """A cut of a graph of so many nodes, of which the edges among these rows alone are known."""
+        """Return a selection of rows of a graph of n nodes, of which only the edges among these rows are known."""
         weight = data.get("edge_weight")
         values = np.ones(data.edge_index.shape[1]) if weight is None else weight.numpy()
         source, target = data.edge_index.numpy()
@@ -328,7 +313,7 @@ class NodeGraph:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The nodes meant, and all nodes."""
+        """The number of selected nodes, and of all nodes."""
         return len(self.rows), self.full.shape[0]
 
     def __len__(self) -> int:
@@ -340,7 +325,7 @@ class NodeGraph:
         return NodeGraph(self.full, self.rows[key])
 
     def same(self, other: "NodeGraph") -> bool:
-        """Whether both are cuts of one graph, as far as the other is known: then their rows name the same nodes."""
+        """Return whether both select from one graph, as far as the other is known: then equal rows are equal nodes."""
         if self.full.shape != other.full.shape:
             return False
         if other.known is not None:
@@ -352,7 +337,7 @@ class NodeGraph:
         return self.full is other.full or (self.full != other.full).nnz == 0
 
     def among(self, nodes: NDArray[np.int64]) -> tuple[Tensor, Tensor | None]:
-        """The edges among these nodes, numbered in this order, in both directions, and their weights if they differ."""
+        """Return the edges among these nodes, numbered in this order, in both directions, and weights if not all 1."""
         cut = self.full[nodes][:, nodes]
         both = cut.maximum(cut.T).tocsr()
         both.sort_indices()

@@ -273,14 +273,14 @@ def test_settings_picked_with_a_look_at_test_accuracy_say_so(gpnn, elsewhere):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ["must hold the keys graph, family"]),
+        ("", ["must hold keys and values", "graph, family, provenance, saw_test, settings"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: maybe, settings: {}}", ["saw_test = 'maybe'"]),
         ("{graph: citeseer, family: 3, provenance: p, saw_test: true, settings: {}}", ["family = 3", "text"]),
         ("{graph: citeseer, family: tuned, saw_test: true, settings: {}}", ["the key provenance is missing"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {foo: 3}}", ["'foo'"]),
         ("{graph: citeseer, family: tuned, provenance: p, saw_test: true, settings: {}, bogus: 1}", ["key bogus"]),
         ("{graph: nope, family: tuned, provenance: p, saw_test: true, settings: {}}", ["'nope'"]),
-        ("a: [", ["no YAML file"]),
+        ("a: [", ["must be a YAML file"]),
     ],
 )
 def test_mistakes_in_a_preset_file_name_it(gpnn, elsewhere, text, words):
@@ -328,9 +328,9 @@ def test_train_json(gpnn, elsewhere):
     assert len(found["test_accuracy"]) == 2
     assert found["test_mean"] == pytest.approx(np.mean(found["test_accuracy"]))
     assert found["files"] == [f"runs/citeseer/{name}" for name in (FILES[3], FILES[1], FILES[0], FILES[2])]
-    told = json.loads(Path("runs/citeseer/runs.json").read_text())
-    assert told["test_accuracy"] == found["test_accuracy"]
-    assert told["settings"][0]["num_steps"] == 48
+    written = json.loads(Path("runs/citeseer/runs.json").read_text())
+    assert written["test_accuracy"] == found["test_accuracy"]
+    assert written["settings"][0]["num_steps"] == 48
 
 
 def test_a_graph_without_a_split_gets_one_a_seed(gpnn, monkeypatch):

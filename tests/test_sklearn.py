@@ -1,4 +1,4 @@
-"""The scikit-learn door: its own checks, cross-validation with a graph, files without pickle."""
+"""The scikit-learn estimator: the checks of scikit-learn, cross-validation with a graph, files without pickle."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ QUICK = {"epochs": 60, "device": "cpu", "random_state": 0}
 
 
 def planted(n=120, seed=0):
-    """Three classes that features hardly tell, and edges within classes."""
+    """Three classes that features hardly separate, and edges within classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = rng.normal(size=(n, 8)) + 0.5 * np.eye(3, 8)[y]

@@ -338,7 +338,7 @@ def search(place: Place) -> Items:
     for family, trials in (("tuned", 1), ("tuned", 2), ("paper", 1)):
         answer = must("search", "citeseer", "--family", family, "--trials", trials, *options)
         text = Path(f"out/citeseer-{family}.yaml").read_text()
-        settings = text[text.index("saw_test") :]
+        settings = text[text.index("saw_test") :].replace(" nll: ", " surprise: ")  # its name in the record
         percent = re.findall(r"(\d+\.\d+) %", answer.out)
         yield (
             f"search {family} {trials} trials",

@@ -1,4 +1,4 @@
-"""The command-line door, ``gpnn``: one file a command."""
+"""The command line, ``gpnn``: one file per command."""
 
 import sys
 from importlib import import_module
@@ -16,7 +16,7 @@ from graphpartner.cli.search import search
 from graphpartner.cli.train import train
 from graphpartner.system.errors import InputError
 
-# Typer brings its own Click since 0.29; before that its errors were Click's.
+# Since 0.29 Typer has errors of its own; before, they were Click's.
 UsageError: type[Exception] = getattr(typer, "TyperException", None) or import_module("click").ClickException
 
 app = typer.Typer(
@@ -38,9 +38,9 @@ def no_command(context: typer.Context) -> None:
 
 
 def main() -> None:
-    """Run the command; wrong input ends with one sentence and exit code 2."""
+    """Run a command; wrong input ends it with one sentence and exit code 2."""
     try:
-        if app(prog_name="gpnn", standalone_mode=False) == STOPPED:  # Typer's answer to Ctrl-C
+        if app(prog_name="gpnn", standalone_mode=False) == STOPPED:  # as Typer returns for Ctrl-C
             _end("stopped", STOPPED)
     except InputError as error:
         _end(str(error), 2)

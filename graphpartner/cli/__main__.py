@@ -1,4 +1,4 @@
-"""``python -m graphpartner.cli``, where the command itself is not installed."""
+"""Run ``python -m graphpartner.cli``, for where the command itself is not installed."""
 
 from graphpartner.cli import main
 

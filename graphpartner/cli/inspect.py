@@ -1,4 +1,4 @@
-"""``gpnn inspect``."""
+"""``gpnn inspect``: a look at a graph before training."""
 
 import json
 from typing import Annotated
@@ -10,8 +10,8 @@ from graphpartner.cli.options import DataOption, GraphArgument, JsonOption
 
 def inspect(
     graph: GraphArgument,
-    k: Annotated[int, typer.Option(help="hops of the enhancement")] = 3,
-    threshold: Annotated[float, typer.Option(help="least cosine of the enhancement")] = 0.4,
+    k: Annotated[int, typer.Option(help="maximum number of hops between nodes that become neighbours")] = 3,
+    threshold: Annotated[float, typer.Option(help="minimum cosine of nodes that become neighbours")] = 0.4,
     root: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -21,8 +21,8 @@ def inspect(
     from graphpartner.graph.splits import with_split
     from graphpartner.report.terminal import bullets, facts, show
 
-    loaded = with_split(load_graph(graph, root), 0)
-    found = inspect_graph(loaded, loaded.train_mask, k, threshold)
+    record = with_split(load_graph(graph, root), 0)
+    found = inspect_graph(record, record.train_mask, k, threshold)
     if as_json:
         print(json.dumps(found.asdict()))
         return

@@ -1,33 +1,32 @@
-"""``gpnn predict``."""
+"""``gpnn predict``: the classes of nodes by a model that ``gpnn fit`` wrote."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import SepOption, check_choice
+from graphpartner.cli.options import DeviceOption, SepOption
 from graphpartner.system.errors import InputError
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="the folder that gpnn fit wrote", metavar="MODEL")],
+    model: Annotated[Path, typer.Argument(help="a folder written by gpnn fit", metavar="MODEL")],
     out: Annotated[Path, typer.Option(help="a .csv or .parquet file", metavar="FILE")],
     nodes: Annotated[Path | None, typer.Option(help="new nodes, with the columns of the fit", metavar="FILE")] = None,
     edges: Annotated[
         Path | None, typer.Option(help="their edges, among themselves or to nodes of the fit", metavar="FILE")
     ] = None,
     sep: SepOption = None,
-    min_confidence: Annotated[float, typer.Option(help="below this probability it abstains")] = 0.0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    min_confidence: Annotated[float, typer.Option(help="abstain below this probability")] = 0.0,
+    device: DeviceOption = "auto",
 ) -> None:
-    """Classify the nodes a model was fitted on, or new ones, with both branches' opinions."""
+    """Classify the nodes a model was fitted on, or new ones, and give the class of each branch too."""
     import torch
 
     from graphpartner.fitting.fitted_model import prediction_table, read_new_nodes, write_table
     from graphpartner.fitting.model_folder import load_model
     from graphpartner.report.terminal import facts, notes, progress, show
 
-    check_choice("--device", device, ("auto", "cpu", "cuda"))
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"--out {out}: must end in .csv or .parquet")
     if not 0 <= min_confidence <= 1:
@@ -38,8 +37,8 @@ def predict(
     if nodes is None:
         ids, predictions, rows = fitted.ids, fitted.predict(device), torch.arange(len(fitted.ids))
     else:
-        with progress("reading") as tell:
-            extended, rows = read_new_nodes(fitted, nodes, edges, sep, tell)
+        with progress("reading") as on_progress:
+            extended, rows = read_new_nodes(fitted, nodes, edges, sep, on_progress)
         for sentence in extended.notes:
             notes().print(sentence, markup=False)
         ids, predictions = extended.ids[rows.numpy()].tolist(), fitted.predict(device, extended.data)

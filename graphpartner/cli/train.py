@@ -1,14 +1,15 @@
-"""``gpnn train``."""
+"""``gpnn train``: runs of GPNN on a graph of the catalogue, beside the published accuracy."""
 
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from graphpartner.cli.options import (
     DataOption,
+    DeviceOption,
     GraphArgument,
     JsonOption,
     SetOption,
@@ -17,11 +18,8 @@ from graphpartner.cli.options import (
     output_folder,
     parsed,
     versions,
+    writing_to,
 )
-from graphpartner.system.errors import InputError
-
-if TYPE_CHECKING:
-    from graphpartner.training.runs import Runs
 
 
 def train(
@@ -29,7 +27,7 @@ def train(
     preset: Annotated[str, typer.Option(help="paper, tuned, views, distilled, best, or a file")] = "best",
     seeds: Annotated[int, typer.Option(help="number of runs, with seeds 0, 1, …")] = 10,
     changes: SetOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None, typer.Option(help="folder for model and predictions, else runs/GRAPH", metavar="DIR")
     ] = None,
@@ -51,7 +49,6 @@ def train(
     entry = find_entry(graph)
     if not preset.endswith(".yaml"):
         check_choice("--preset", preset, FAMILIES)
-    check_choice("--device", device, ("auto", "cpu", "cuda"))
     check_count("--seeds", seeds)
     chosen = find_preset(preset if preset.endswith(".yaml") else f"{graph}/{preset}")
     settings = chosen.settings.replace(**parsed(changes))
@@ -68,8 +65,8 @@ def train(
             "[yellow]These settings were picked with a look at test accuracy[/]: the result shows what the method can "
             "do, not what a fair selection finds."
         )
-    with progress("training") as tell:
-        runs = train_runs(data, settings, range(seeds), place, progress=tell)
+    with progress("training") as on_progress:
+        runs = train_runs(data, settings, range(seeds), place, progress=on_progress)
     test, val = (100 * runs.accuracy(mask) for mask in (data.test_mask, data.val_mask))
     seconds = time.monotonic() - start
     published, published_sd = find_preset(graph).published
@@ -88,27 +85,18 @@ def train(
         "seconds": seconds,
         "versions": versions(),
     }
-    files = _saved(runs, folder, about)
+    with writing_to(folder):
+        files = [str(path) for path in runs.save(folder, about)]
     if as_json:
         print(json.dumps(about | {"files": files}))
         return
-    spread = f" ± {about['test_sd']:.1f} %[/]   mean ± sd over {count}" if seeds > 1 else " %[/]   1 seed"
-    show(
-        facts(
-            [
-                ("test accuracy", f"[bold]{about['test_mean']:.1f}{spread}"),
-                ("published", f"{published} ± {published_sd} %   Table 1 of the paper"),
-                ("validation accuracy", f"{about['val_mean']:.1f} %"),
-                ("time", f"{format_duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
-                ("predictions", str(folder / "predictions.csv")),
-                ("model", str(folder / "weights.safetensors")),
-            ]
-        )
-    )
-
-
-def _saved(runs: "Runs", folder: Path, about: dict[str, Any]) -> list[str]:
-    try:
-        return [str(path) for path in runs.save(folder, about)]
-    except OSError as error:
-        raise InputError(f"--out {folder}: cannot be written ({error.strerror}); give another") from None
+    deviation = f" ± {about['test_sd']:.1f} %[/]   mean ± sd over {count}" if seeds > 1 else " %[/]   1 seed"
+    rows = [
+        ("test accuracy", f"[bold]{about['test_mean']:.1f}{deviation}"),
+        ("published", f"{published} ± {published_sd} %   Table 1 of the paper"),
+        ("validation accuracy", f"{about['val_mean']:.1f} %"),
+        ("time", f"{format_duration(seconds)}, {int(runs.epochs.sum()):,} epochs in all"),
+        ("predictions", str(folder / "predictions.csv")),
+        ("model", str(folder / "weights.safetensors")),
+    ]
+    show(facts(rows))

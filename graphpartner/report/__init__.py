@@ -1,1 +1,1 @@
-"""What does a person see? Progress, tables, figures."""
+"""What does a person see? Progress and tables on a terminal."""

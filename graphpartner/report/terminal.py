@@ -1,6 +1,7 @@
-"""Progress and tables: moving bars on a terminal, plain lines in a pipe. All of it goes to stderr but results.
+"""Results on stdout; progress and notes on stderr, as a bar on a terminal and as lines in a pipe.
 
-Tables as wide as there is room: words go on in the next line, a number or a name is never cut.
+Tables are fitted to the width of the terminal: text wraps between words, but no number or name is cut. Rich alone
+would cut both where there is no room, with an ellipsis.
 """
 
 import math
@@ -21,18 +22,24 @@ from rich.text import Text
 
 from graphpartner.system.progress import Progress, format_duration
 
-WIDE = 240  # columns where there is no terminal that has a width
-LINE_EVERY = 5.0  # seconds between two lines where there is no terminal
-FIRST_AFTER = 2.0  # seconds until it says there that it has begun: loops may be compiled before anything is done
+WIDE = 240  # columns in a pipe
+LINE_EVERY = 5.0  # seconds between two lines in a pipe
+FIRST_AFTER = 2.0  # seconds until the first of them: loops may be compiled before anything is done
+GAP = 2  # blanks between two columns
 
 
 def results() -> Console:
-    """Where results go: stdout, without wrapping where a program reads it."""
+    """Return the console of results: stdout."""
     return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
 
 
+def notes() -> Console:
+    """Return the console of everything else: stderr."""
+    return Console(stderr=True, width=None if sys.stderr.isatty() else WIDE, highlight=False)
+
+
 def show(*parts: RenderableType) -> None:
-    """Print results, nothing of them cut off; in a pipe without the blanks that fill a table up to its width."""
+    """Print results uncropped; in a pipe without the blanks that fill a table up to its width."""
     console = results()
     if console.is_terminal:
         console.print(*parts, sep="\n", soft_wrap=all(isinstance(part, str) for part in parts), crop=False)
@@ -43,7 +50,7 @@ def show(*parts: RenderableType) -> None:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Name and value, one pair a line."""
+    """Return a table of names and values, one pair per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in rows:
         table.add_row(name, value)
@@ -51,21 +58,16 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def bullets(sentences: Iterable[str]) -> Table:
-    """A list of sentences, each wrapped beside its bullet."""
+    """Return a list of sentences, each wrapped beside its bullet."""
     grid = Table.grid(padding=(0, 1))
     for sentence in sentences:
         grid.add_row("•", sentence)
     return grid
 
 
-def notes() -> Console:
-    """Where everything else goes: stderr."""
-    return Console(stderr=True, width=None if sys.stderr.isatty() else WIDE, highlight=False)
-
-
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """A function of (done, total) that shows how far a job is and when it will end."""
+    """Give a function of (done, total) that shows how far a job is and when it will end."""
     console = notes()
     if not console.is_terminal:
         with _Lines(title, console) as lines:
@@ -78,21 +80,21 @@ def progress(title: str) -> Iterator[Progress]:
 
 
 class _End(TimeRemainingColumn):
-    """When it will end, as soon as that is known."""
+    """The time remaining, once it can be estimated."""
 
     def render(self, task: Task) -> Text:
         return Text.assemble("ends within ", super().render(task)) if task.time_remaining else Text()
 
 
 class _Lines:
-    """One line every few seconds: share done, time taken, and the most that is left (a run may stop early).
+    """One line every few seconds: share done, time taken, and the maximum time left, since runs may stop early.
 
-    The time left goes by the pace since the first report, since what comes before it happens only once.
+    The time left follows from the pace since the first report: preparation before it happens only once.
     """
 
     def __init__(self, title: str, console: Console) -> None:
         self.title, self.console = title, console
-        self.start = self.told = time.monotonic()
+        self.start = self.printed = time.monotonic()
         self.first: tuple[float, int] | None = None
         self.begun = Timer(FIRST_AFTER, console.print, [f"{title}: begun"])
 
@@ -108,9 +110,9 @@ class _Lines:
         if self.first is None:
             self.first = now, done
         since, before = self.first
-        if now - self.told < LINE_EVERY or done == before:
+        if now - self.printed < LINE_EVERY or done == before:
             return
-        self.told = now
+        self.printed = now
         self.begun.cancel()
         line = f"{self.title}: {done / total:.0%}, {format_duration(now - self.start)} taken"
         if done < total:
@@ -118,18 +120,15 @@ class _Lines:
         self.console.print(line)
 
 
-GAP = 2  # blanks between two columns
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
 
     Attributes:
-        header: what stands above it.
+        header: its heading.
         cells: from top to bottom.
-        justify: where in the column they stand.
-        wraps: whether they may go on in the next line, between two words.
+        justify: alignment of heading and cells.
+        wraps: whether text may wrap between two words.
     """
 
     header: str
@@ -139,12 +138,12 @@ class Column:
 
     @property
     def width(self) -> int:
-        """What its longest cell takes."""
+        """The width of its longest cell."""
         return max(map(cell_len, self._texts))
 
     @property
     def least(self) -> int:
-        """What it takes at least: its longest word, or all of its longest cell."""
+        """The width of its longest word if it wraps, else of its longest cell."""
         if not self.wraps:
             return self.width
         return max((cell_len(word) for text in self._texts for word in text.split()), default=0)
@@ -155,19 +154,23 @@ class Column:
 
 
 def natural(columns: Sequence[Column]) -> int:
-    """How wide a table of these columns is when nothing in it wraps."""
-    return sum(column.width for column in columns) + GAP * (len(columns) - 1)
+    """Return the width of a table of these columns when nothing in it wraps."""
+    return _total([column.width for column in columns])
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def fitted(columns: Sequence[Column], width: int) -> Table:
-    """A table within a width, the widest columns that wrap made narrower; wider where nothing can be."""
+    """Return a table within a width, by narrowing the widest columns that wrap; wider where none can be narrowed."""
     widths = [column.width for column in columns]
-    while sum(widths) + GAP * (len(columns) - 1) > width:
+    while _total(widths) > width:
         wide = [place for place, column in enumerate(columns) if widths[place] > column.least]
         if not wide:
             break
         widths[max(wide, key=widths.__getitem__)] -= 1
-    table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), width=sum(widths) + GAP * (len(columns) - 1))
+    table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), width=_total(widths))
     for column, own in zip(columns, widths, strict=True):
         table.add_column(column.header, justify=column.justify, width=own)
     for row in zip(*(column.cells for column in columns), strict=True):
@@ -176,8 +179,7 @@ def fitted(columns: Sequence[Column], width: int) -> Table:
 
 
 def blocks(names: Column, numbers: Sequence[Column], width: int) -> list[Table]:
-    """A wide table as tables below each other, about equally wide, each with the names at its left."""
-    each = max(column.width for column in numbers) + GAP
-    room = max(1, (width - names.width) // each)
+    """Return a wide table as tables of about equal width, each with the names at its left."""
+    room = max(1, (width - names.width) // (max(column.width for column in numbers) + GAP))
     size = math.ceil(len(numbers) / math.ceil(len(numbers) / room))
     return [fitted([names, *numbers[start : start + size]], width) for start in range(0, len(numbers), size)]

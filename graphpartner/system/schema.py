@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
@@ -10,13 +11,14 @@ from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
+    from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
 
 EXPECTED = {
     "string_type": "text", "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
     "bool_type": "true or false", "list_type": "a list", "dict_type": "keys and values",
-    "dataclass_type": "keys and values",
+    "dataclass_type": "keys and values", "finite_number": "a finite number",
 }  # fmt: skip
 """What would be right, by pydantic's name of the error; for all others pydantic's own words."""
 
@@ -39,19 +41,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def check_content(kind: type[T], content: object, file: Path | str) -> T:
     """Return what a YAML file holds as an instance of a dataclass, whose fields may be dataclasses too.
 
-    Types are strict: ``"1"`` and ``true`` are no numbers, but a whole number may stand for a float. A key that the
-    dataclass does not have is an error.
+    Types are strict: ``"1"``, ``true`` and infinity are no numbers. A whole number where a float is expected becomes
+    one; annotate ``int | float`` to keep it as it is. A key that the dataclass does not have is an error.
     """
     return check_json(kind, json.dumps(content, default=str), file)
 
 
-def check_json(kind: type[T], text: str | bytes, file: Path | str) -> T:
-    """Return JSON text as an instance of a dataclass, or as a list of them; see :func:`check_content`."""
+def check_json(kind: type[T], text: str | bytes, file: Path | str, more_keys: bool = False) -> T:
+    """Return JSON text as an instance of a dataclass, or as a list of them; see :func:`check_content`.
+
+    With ``more_keys`` the text may have keys that the dataclass does not have.
+    """
     from pydantic import ValidationError
 
     try:
         # not validate_python: in strict mode that takes no mapping for a dataclass
-        checked: T | None = _adapter(kind).validate_json(text, strict=True)
+        checked: T | None = _adapter(kind, more_keys).validate_json(text, strict=True)  # type: ignore[arg-type]  # mypy: no Hashable, but it is
     except ValidationError as error:
         raise InputError(f"{file}: {_explain(error, kind, text)}") from None
     if checked is None:
@@ -59,11 +64,12 @@ def check_json(kind: type[T], text: str | bytes, file: Path | str) -> T:
     return checked
 
 
-def _adapter(kind: Any) -> "TypeAdapter[Any]":
+@cache
+def _adapter(kind: Any, more_keys: bool) -> "TypeAdapter[Any]":
     from pydantic import ConfigDict, TypeAdapter
 
     # "| None" because pydantic refuses a configuration for a dataclass that stands alone
-    return TypeAdapter(kind | None, config=ConfigDict(extra="forbid"))
+    return TypeAdapter(kind | None, config=ConfigDict(extra="ignore" if more_keys else "forbid", allow_inf_nan=False))
 
 
 def _explain(invalid: "ValidationError", kind: type, text: str | bytes) -> str:
@@ -83,8 +89,13 @@ def _explain(invalid: "ValidationError", kind: type, text: str | bytes) -> str:
     if error["type"] == "missing":
         return f"the key {'.'.join(filter(None, (name, str(error['loc'][-1]))))} is missing"
     same = [other for other, its in zip(errors, places, strict=True) if its == place]
-    expected = " or ".join(dict.fromkeys(EXPECTED.get(other["type"], other["msg"]) for other in same))
+    expected = " or ".join(dict.fromkeys(_expected(other) for other in same))
     return f"{f'{name} = ' if name else ''}{error['input']!r}: must be {expected}"
+
+
+def _expected(error: "ErrorDetails") -> str:
+    """Return what would be right in place of a value."""
+    return EXPECTED.get(error["type"]) or str(error.get("ctx", {}).get("expected", error["msg"]))
 
 
 def _place(loc: tuple[int | str, ...], content: Any) -> tuple[int | str, ...]:

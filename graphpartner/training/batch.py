@@ -1,4 +1,4 @@
-"""R replicas of one problem, trained as one program."""
+"""R replicas of GPNN on one graph, trained together: one epoch of learning, validation, and compaction."""
 
 from dataclasses import dataclass, field
 
@@ -21,27 +21,28 @@ HISTORY = (*LOSSES, "val_loss", "val_accuracy")
 
 @dataclass
 class Replicas:
-    """What belongs to each replica and is cut down when some have stopped: everything here is [R, …]."""
+    """What differs between replicas, and is reduced when some have stopped."""
 
     settings: dict[str, Tensor]
+    """Those named in ``PER_REPLICA``, [R] each."""
     keys: dict[tuple[str, int], Tensor]
-    """of every stream and view, [epochs, R, 2]"""
+    """Random keys per stream and view, [epochs, R, 2]."""
     negatives: Tensor
-    """Ω of every epoch, [epochs, R, τ]"""
+    """Ω of every epoch, [epochs, R, τ]."""
     train: Labelled
     val: Labelled
     teacher: Tensor | None
-    """the opinion to learn from, [R, n, C]"""
+    """Mean class probabilities of the teachers, [R, n, C]."""
     _rates: dict[str, Rate] = field(default_factory=dict)
 
     def rate(self, name: str) -> Rate:
-        """A dropout rate of every replica; what follows from it is computed once."""
+        """Return a dropout rate of all replicas, whose thresholds are computed once."""
         if name not in self._rates:
             self._rates[name] = Rate(self.settings[name])
         return self._rates[name]
 
     def keep(self, replicas: Tensor) -> "Replicas":
-        """These replicas alone."""
+        """Return these replicas alone."""
         return Replicas(
             {name: value[replicas] for name, value in self.settings.items()},
             {name: value[:, replicas] for name, value in self.keys.items()},
@@ -53,15 +54,15 @@ class Replicas:
 
 
 class Batch:
-    """R runs that differ in seed, split and the settings named in ``PER_REPLICA``.
+    """R runs that may differ in seed, split and the settings named in ``PER_REPLICA``.
 
     Args:
         problem: the graph.
-        settings: one for each replica; what is not in ``PER_REPLICA`` is taken from the first.
-        seeds: one for each replica; a run's random draws depend on its own seed alone.
-        train: labelled nodes to learn from.
-        val: labelled nodes to stop by.
-        teacher: the teachers' opinion on every node, [R, n, C], where there are any.
+        settings: one per replica; what is not in ``PER_REPLICA`` is taken from the first.
+        seeds: one per replica; the random draws of a run depend on its own seed alone.
+        train: labelled nodes of the training set.
+        val: labelled nodes of the validation set.
+        teacher: mean class probabilities of the teachers, [R, n, C], where there are teachers.
     """
 
     curves = HISTORY
@@ -79,7 +80,8 @@ class Batch:
         device = train.index.device
         self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
         values = {name: [getattr(each, name) for each in settings] for name in PER_REPLICA}
-        epochs = self.shared.epochs
+        epochs, num_negatives = self.shared.epochs, self.shared.num_negatives
+        negatives = draws.choices(draws.keys(seeds, "negatives", epochs), num_negatives, problem.num_nodes)
         self.replicas = Replicas(
             {name: torch.tensor(value, dtype=torch.float32, device=device) for name, value in values.items()},
             {
@@ -87,9 +89,7 @@ class Batch:
                 for stream in ("input", "hidden", "partner", "nodes")
                 for view in range(self.shared.views)
             },
-            draws.choices(draws.keys(seeds, "negatives", epochs), self.shared.num_negatives, problem.num_nodes).to(
-                device
-            ),
+            negatives.to(device),
             train,
             val,
             teacher,
@@ -99,22 +99,16 @@ class Batch:
         weight2 = draws.glorot(draws.keys(seeds, "weight2", 1)[0].to(device), width, classes)
         rate, decay1, decay2 = (self.replicas.settings[name] for name in ("lr", "decay1", "decay2"))
         self.optimizers = (Adam(weight1, rate, decay1), Adam(weight2, rate, decay2))
-        self.drops_input = max(each.input_dropout for each in settings) > 0
-        self.drops_hidden = max(each.dropout for each in settings) > 0
-        self.drops_nodes = max(each.drop_node for each in settings) > 0
-        self.contrasts = max(each.lambda_cs for each in settings) > 0
-        self.alike = min(each.lambda_cs for each in settings) > 0 or not self.contrasts
-        self._go_to([each.num_steps for each in settings])
+        self.drops_input, self.drops_hidden, self.drops_nodes, self.contrasts = (
+            max(values[name]) > 0 for name in ("input_dropout", "dropout", "drop_node", "lambda_cs")
+        )
+        self.some_contrast = self.contrasts and min(values["lambda_cs"]) == 0
+        self._set_depths([each.num_steps for each in settings])
 
-    def _go_to(self, depths: list[int]) -> None:
-        """Let each replica propagate so many steps."""
+    def _set_depths(self, depths: list[int]) -> None:
+        """Propagate each replica to its own depth."""
         self.depths, self.propagate = depths, propagate_to_depths(self.problem.propagate, depths)
         self.propagate_to_val = propagate_rows(self.propagate, self.replicas.val.index)
-
-    @property
-    def without_contrast(self) -> Tensor | None:
-        """Which replicas have λ_cs = 0, or None where all are alike."""
-        return None if self.alike else self.replicas.settings["lambda_cs"] == 0
 
     @property
     def weights(self) -> tuple[Tensor, Tensor]:
@@ -123,7 +117,7 @@ class Batch:
         return first.weight, second.weight
 
     def step(self) -> tuple[Tensor, ...]:
-        """One epoch of learning: forward pass, losses, gradients, Adam. Gives what ``LOSSES`` names, [R] each."""
+        """Train for one epoch and return the losses named in ``LOSSES``, [R] each."""
         first, second = self.weights
         weights = first.detach().requires_grad_(), second.detach().requires_grad_()
         losses = self.losses(weights)
@@ -133,39 +127,39 @@ class Batch:
         return tuple(loss.detach() for loss in losses)
 
     def key(self, stream: str, view: int) -> Tensor:
-        """This epoch's key of a stream, [R, 2]. The epoch is a tensor, so that it can be part of a captured program."""
+        """Return this epoch's key of a stream, [R, 2], by an epoch on the device: a CUDA graph replays this."""
         return self.replicas.keys[stream, view].index_select(0, self.epoch)[0]
 
     def losses(self, weights: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """What ``LOSSES`` names, [R] each: Eq. 19, the mean over the views, and what goes beyond the paper."""
+        """Return the losses named in ``LOSSES``, [R] each: Eq. 19 averaged over views, and those beyond the paper."""
         views = [self.training_output(weights, view) for view in range(self.shared.views)]
         parts = [self.objective(view) for view in views]
         total, *paper = (torch.stack(each).mean(0) for each in zip(*parts, strict=True)) if views[1:] else parts[0]
         agreement = distillation = torch.zeros_like(total)
-        of = self.replicas.settings
+        own = self.replicas.settings
         if views[1:]:
-            agreement = agreement_loss([view.logits for view in views], of["sharpening"][:, None, None])
-            total = total + of["lambda_views"] * ramp_up(self.epoch) * agreement
+            agreement = agreement_loss([view.logits for view in views], own["sharpening"][:, None, None])
+            total = total + own["lambda_views"] * ramp_up(self.epoch) * agreement
         if self.replicas.teacher is not None:
-            taught = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
-            distillation = torch.stack(taught).mean(0)
-            total = total + of["lambda_distill"] * distillation
-        if (without := self.without_contrast) is not None:  # they report none of this loss, whoever trains beside them
-            paper[-1] = paper[-1].masked_fill(without, 0)
+            each = [distillation_loss(view.logits, self.replicas.teacher) for view in views]
+            distillation = torch.stack(each).mean(0)
+            total = total + own["lambda_distill"] * distillation
+        if self.some_contrast:  # replicas without the contrastive loss report 0, as they do when trained alone
+            paper[-1] = paper[-1].masked_fill(own["lambda_cs"] == 0, 0)
         return total, *paper, agreement, distillation
 
     def objective(self, out: GPNNOutput) -> Objective:
-        """Eq. 19 for every replica, with this epoch's negatives."""
-        of, shared = self.replicas.settings, self.shared
+        """Return Eq. 19 of every replica, with this epoch's negatives."""
+        own, shared = self.replicas.settings, self.shared
         return objective(
             out,
             self.replicas.train.index,
             self.replicas.train.target,
             self.replicas.train.weight,
-            lambda_rt=of["lambda_rt"],
-            lambda_cs=of["lambda_cs"],
-            temperature=of["temperature"][:, None, None],
-            margin=of["margin"],
+            lambda_rt=own["lambda_rt"],
+            lambda_cs=own["lambda_cs"],
+            temperature=own["temperature"][:, None, None],
+            margin=own["margin"],
             negatives=self.replicas.negatives.index_select(0, self.epoch)[0],
             score=shared.score,
             neighbors=self.problem.neighbors,
@@ -173,7 +167,7 @@ class Batch:
         )
 
     def training_output(self, weights: tuple[Tensor, Tensor], view: int = 0) -> GPNNOutput:
-        """A forward pass of one epoch, with its dropout."""
+        """Return the forward pass of one view of this epoch, with its dropout."""
         drop: dict[str, DropFunction] = {}
         if self.drops_input:
             drop["drop_input"] = Dropout(self.key("input", view), self.replicas.rate("input_dropout")).input
@@ -190,25 +184,19 @@ class Batch:
 
     @torch.no_grad()
     def val_logits(self) -> Tensor:
-        """[R, m, C] of the validation nodes, without dropout; only C columns travel."""
+        """Return the logits of the validation nodes, [R, m, C], without dropout; only C columns are propagated."""
         alpha, val = self.replicas.settings["alpha"][:, None, None], self.replicas.val
-        return forward(
-            self.problem.X,
-            *self.weights,
-            self.propagate_to_val,
-            alpha,
-            smooth=False,
-            partner_rows=lambda H: rows_of(H, val.index),
-        ).logits
+        inputs = (self.problem.X, *self.weights, self.propagate_to_val, alpha)
+        return forward(*inputs, smooth=False, partner_rows=lambda H: rows_of(H, val.index)).logits
 
     def validate(self) -> tuple[Tensor, Tensor]:
-        """Validation loss and accuracy, [R] each."""
+        """Return validation loss and accuracy, [R] each."""
         return loss_and_accuracy(self.val_logits(), self.replicas.val)
 
     def keep(self, replicas: Tensor) -> None:
-        """Go on with these replicas alone."""
+        """Drop all other replicas."""
         self.replicas = self.replicas.keep(replicas)
-        self._go_to([self.depths[replica] for replica in replicas.tolist()])
+        self._set_depths([self.depths[replica] for replica in replicas.tolist()])
         for optimizer in self.optimizers:
             optimizer.keep(replicas)
 
@@ -218,7 +206,7 @@ def _after(second: DropFunction, first: DropFunction | None) -> DropFunction:
 
 
 def loss_and_accuracy(logits: Tensor, nodes: Labelled) -> tuple[Tensor, Tensor]:
-    """Of logits [R, m, C] of these nodes: Eq. 15, and the share whose class has the largest one, [R] each."""
-    right = (logits.argmax(-1) == nodes.target).float()
+    """Return the cross-entropy (Eq. 15) and the accuracy of logits [R, m, C] of these nodes, [R] each."""
+    right = (logits.argmax(-1) == nodes.target).float()  # weighted, unlike graphpartner.model.metrics.accuracy
     accuracy = right.mean(-1) if nodes.weight is None else (right * nodes.weight).sum(-1)
     return nll(logits.log_softmax(-1), nodes.target, nodes.weight), accuracy

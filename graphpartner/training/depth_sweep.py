@@ -1,4 +1,4 @@
-"""How deep is too deep? Accuracy, Dirichlet energy and MADGap of one trained model over the number of steps."""
+"""Accuracy, Dirichlet energy and MADGap of one trained model at every number of propagation steps."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graphpartner.graph.record import GraphRecord
+from graphpartner.model.metrics import accuracy
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.smoothness.mad_gap import mad_gap
 from graphpartner.system.errors import InputError
@@ -20,7 +21,7 @@ class DepthSweep:
 
     seed: int
     trained_steps: int
-    """The l that the weights were trained with."""
+    """The l of the training."""
     alpha: float
     steps: list[int]
     accuracy: list[float]
@@ -28,7 +29,7 @@ class DepthSweep:
     graph_accuracy: list[float]
     """Of the graph branch alone, H^φ2."""
     partner_accuracy: float
-    """Of the MLP partner alone, H^φ1, which knows no l."""
+    """Of the MLP partner alone, H^φ1, which does not depend on l."""
     energy: list[float]
     """E(α H^φ1 + (1 − α) H^φ2)."""
     graph_energy: list[float]
@@ -36,10 +37,10 @@ class DepthSweep:
     partner_energy: float
     """E(H^φ1)."""
     mad_gap: list[float] | None = None
-    """MADGap of α H^φ1 + (1 − α) H^φ2; None where it was not asked for."""
+    """MADGap of α H^φ1 + (1 − α) H^φ2, if it was measured."""
 
     def asdict(self) -> dict[str, Any]:
-        """For a JSON file."""
+        """Return the fields, for a JSON file."""
         return dataclasses.asdict(self)
 
 
@@ -48,15 +49,14 @@ def depth_sweep(
 ) -> DepthSweep:
     """Evaluate one trained model at every l from 1 to ``max_steps``, with one propagation pass.
 
-    H^φ2 = A_en^l (H^(1) W^(2)) by linearity, so each step adds one sparse product on C columns, and every depth on the
-    way is evaluated as it passes.
+    H^φ2 = A_en^l (H^(1) W^(2)) by linearity, so each step adds one sparse product on C columns.
 
     Args:
-        runs: what :func:`graphpartner.train` gave back.
-        data: the graph it was given, with its ``test_mask``.
+        runs: the result of :func:`graphpartner.train`.
+        data: the graph of that training, with its ``test_mask``.
         max_steps: the largest l.
-        run: which of the runs; the one with the lowest validation loss if not given.
-        with_mad_gap: whether MADGap is measured too, all depths sharing one search for hops.
+        run: index of the run; the one with the lowest validation loss if not given.
+        with_mad_gap: also measure MADGap, with one search for hops for all depths.
     """
     if max_steps < 1:
         raise InputError(f"max_steps = {max_steps}: must be 1 or more")
@@ -64,6 +64,10 @@ def depth_sweep(
     settings, problem = runs.settings[run], runs.problem
     mask = data.test_mask if data.test_mask.dim() == 1 else data.test_mask[run]
     steps = list(range(1, max_steps + 1))
+
+    def percent(logits: Tensor) -> float:  # 71.4, not 71.39999999999999
+        return round(100 * float(accuracy(logits.cpu(), data.y, mask, torch.float64)), 6)
+
     rows: list[tuple[float, float, float, float]] = []
     embeddings: list[Tensor] = []
     with torch.no_grad():
@@ -74,25 +78,19 @@ def depth_sweep(
             both = torch.stack([settings.alpha * partner + (1 - settings.alpha) * graph, graph])  # Eq. 14
             embeddings += [both[0]] if with_mad_gap else []
             energy = dirichlet_energy(both, data.edge_index).tolist()
-            rows.append((_accuracy(both[0], data, mask), _accuracy(graph, data, mask), energy[0], energy[1]))
+            rows.append((percent(both[0]), percent(graph), energy[0], energy[1]))
         partner_energy = float(dirichlet_energy(partner, data.edge_index))
-    accuracy, graph_accuracy, energies, graph_energies = (list(column) for column in zip(*rows, strict=True))
+    whole, graph_branch, energies, graph_energies = (list(column) for column in zip(*rows, strict=True))
     return DepthSweep(
         seed=runs.seeds[run],
         trained_steps=settings.num_steps,
         alpha=settings.alpha,
         steps=steps,
-        accuracy=accuracy,
-        graph_accuracy=graph_accuracy,
-        partner_accuracy=_accuracy(partner, data, mask),
+        accuracy=whole,
+        graph_accuracy=graph_branch,
+        partner_accuracy=percent(partner),
         energy=energies,
         graph_energy=graph_energies,
         partner_energy=partner_energy,
         mad_gap=mad_gap(torch.stack(embeddings), data.edge_index).tolist() if with_mad_gap else None,
     )
-
-
-def _accuracy(logits: Tensor, data: GraphRecord, mask: Tensor) -> float:
-    """Percent of right answers among the labelled nodes under the mask; 71.4, not 71.39999999999999."""
-    counted = mask & (data.y >= 0)
-    return round(100 * float((logits.argmax(-1).cpu() == data.y)[counted].double().mean()), 6)

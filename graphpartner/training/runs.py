@@ -1,10 +1,11 @@
-"""What training gives back: the best weights of every run, and what they predict."""
+"""Finished runs: the best weights of each, their predictions, and their files."""
 
 import csv
 import io
 import json
 import math
 import os
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from graphpartner.model.calibration import with_class_prior
 from graphpartner.model.gpnn import GPNN, forward
+from graphpartner.model.metrics import accuracy
 from graphpartner.model.propagation import propagate_to_depths
 from graphpartner.system.files import write_atomically
 from graphpartner.training.batch import HISTORY
@@ -28,11 +30,11 @@ class Runs:
     """R finished runs of one graph.
 
     Attributes:
-        seeds: one a run.
-        settings: one a run.
-        val_loss: the lowest validation loss of each run, [R]; of one that has groups, the mean of theirs.
-        best_epoch: the epoch it was reached in, [R].
-        batches: how many networks were trained together, batch by batch.
+        seeds: one per run.
+        settings: one per run.
+        val_loss: the lowest validation loss of each run, [R]; for a run of several groups, the mean over the groups.
+        best_epoch: the epoch of that loss, [R].
+        batches: number of networks trained together, per batch.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class Runs:
 
     @property
     def history(self) -> list[dict[str, NDArray[np.float32]]]:
-        """For each run, the losses and the validation accuracy of every epoch until it stopped."""
+        """Losses and validation accuracy per epoch until early stopping, for each run."""
         curves = []
         for run, best in enumerate(self.best_epoch.tolist()):
             end = min(self.settings[run].epochs, best + self.settings[run].patience + 1)
@@ -65,25 +67,24 @@ class Runs:
 
     @property
     def epochs(self) -> Tensor:
-        """How many epochs each run took, [R]."""
+        """Number of epochs of each run, [R]."""
         return torch.tensor([len(curves["loss"]) for curves in self.history])
 
     @property
     def logits(self) -> Tensor:
         """α H^φ1 + (1 − α) H^φ2 of the best weights, [R, n, C], on the CPU.
 
-        Where the settings give a ``prior_temperature`` T, they are divided by T, and the logarithm of the estimated
-        frequency of each class is added: :attr:`log_prior`.
+        Where the settings give a ``prior_temperature`` T, they are divided by T, and :attr:`log_prior` is added.
         """
-        return self._answers[0]
+        return self._predicted[0]
 
     @property
     def log_prior(self) -> Tensor:
-        """Logarithm of how frequent each run takes each class to be, ln π, [R, 1, C]; 0 where T = 0."""
-        return self._answers[1]
+        """Logarithm of the class prior that each run estimates, ln π, [R, 1, C]; 0 where T = 0."""
+        return self._predicted[1]
 
     @cached_property
-    def _answers(self) -> tuple[Tensor, Tensor]:
+    def _predicted(self) -> tuple[Tensor, Tensor]:
         logits, priors = [], []
         step = max(1, max(self.batches) // self.settings[0].groups)
         for start in range(0, len(self), step):
@@ -100,17 +101,15 @@ class Runs:
         return torch.cat(logits), torch.cat(priors)
 
     def probabilities(self) -> Tensor:
-        """O of Eq. 14, [R, n, C]."""
+        """Return O of Eq. 14, [R, n, C]."""
         return self.logits.softmax(-1)
 
     def accuracy(self, mask: Tensor) -> Tensor:
-        """Share of right answers of each run, [R], over the labelled nodes under a mask [n] or [R, n]."""
-        counted = mask.cpu() & (self._y >= 0)
-        right = (self.logits.argmax(-1) == self._y) & counted
-        return right.sum(-1) / counted.sum(-1)
+        """Return the accuracy of each run, [R], over the labelled nodes under a mask [n] or [R, n]."""
+        return accuracy(self.logits, self._y, mask.cpu())
 
     def best(self) -> GPNN:
-        """The run with the lowest validation loss, as a module in evaluation mode.
+        """Return the run with the lowest validation loss, as a module in evaluation mode.
 
         Where the settings give a ``prior_temperature`` T, its W^(2) is divided by T and ln π is its ``class_bias``.
         """
@@ -133,12 +132,11 @@ class Runs:
         return model.eval()
 
     def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
-        """Write the runs into a folder and return the files.
+        """Write the runs into a folder and return the files, each of which is written atomically.
 
-        ``weights.safetensors`` holds W^(1) and W^(2) of every run, and ``log_prior`` where a setting asks for one;
-        ``predictions.csv`` one line a node with the class and probability of all runs together; ``history.csv`` one
-        line a run and epoch; ``runs.json`` seeds, settings, validation loss, and what ``about`` adds. Each file appears
-        whole or not at all.
+        ``weights.safetensors`` holds W^(1) and W^(2) of every run, and ``log_prior`` where a run has one;
+        ``predictions.csv`` one line per node, with class and probability of the mean over the runs; ``history.csv`` one
+        line per run and epoch; ``runs.json`` seeds, settings, validation loss, and the entries of ``about``.
         """
         from safetensors.torch import save
 
@@ -172,18 +170,22 @@ class Runs:
         mean = self.probabilities().mean(0)
         probability, guess = mean.max(-1)
         agreement = (self.logits.argmax(-1) == guess).float().mean(0)
-        table = io.StringIO()
-        writer = csv.writer(table)
-        writer.writerow(["node", "class", "probability", "agreement"])
-        for node, row in enumerate(zip(guess.tolist(), probability.tolist(), agreement.tolist(), strict=True)):
-            writer.writerow([node, row[0], f"{row[1]:.6f}", f"{row[2]:.4f}"])
-        return table.getvalue()
+        rows = enumerate(zip(guess.tolist(), probability.tolist(), agreement.tolist(), strict=True))
+        lines = ([node, best, f"{share:.6f}", f"{agreeing:.4f}"] for node, (best, share, agreeing) in rows)
+        return _csv(["node", "class", "probability", "agreement"], lines)
 
     def _curves(self) -> str:
-        table = io.StringIO()
-        writer = csv.writer(table)
-        writer.writerow(["seed", "epoch", *HISTORY])
-        for seed, curves in zip(self.seeds, self.history, strict=True):
-            for epoch, row in enumerate(zip(*(curves[name] for name in HISTORY), strict=True)):
-                writer.writerow([seed, epoch, *(f"{value:.6g}" for value in row)])
-        return table.getvalue()
+        lines = (
+            [seed, epoch, *(f"{value:.6g}" for value in row)]
+            for seed, curves in zip(self.seeds, self.history, strict=True)
+            for epoch, row in enumerate(zip(*curves.values(), strict=True))
+        )
+        return _csv(["seed", "epoch", *HISTORY], lines)
+
+
+def _csv(header: list[str], lines: Iterable[list[Any]]) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table)
+    writer.writerow(header)
+    writer.writerows(lines)
+    return table.getvalue()

@@ -1,4 +1,4 @@
-"""All hyperparameters of a run, with their ranges."""
+"""The hyperparameters of a run, with their ranges."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from graphpartner.system.errors import InputError
 
 
 def between(default: float, low: float, high: float) -> Any:
-    """A number among the fields of settings, with its range."""
+    """Return a dataclass field for a number with a default and a range."""
     return field(default=default, metadata={"low": low, "high": high})
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A frozen dataclass of hyperparameters whose every value has been looked at."""
+    """A frozen dataclass of hyperparameters that checks the type and range of every value."""
 
     def __post_init__(self) -> None:
         types = get_type_hints(type(self))
@@ -23,7 +23,7 @@ class Checked:
             object.__setattr__(self, item.name, _checked(item, types[item.name], getattr(self, item.name)))
 
     def replace(self, **changes: Any) -> Self:
-        """These settings with some of them changed; an unknown name is an :class:`InputError`."""
+        """Return a copy with some settings changed; raise an InputError for an unknown name."""
         known = [item.name for item in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
@@ -31,7 +31,7 @@ class Checked:
         return dataclasses.replace(self, **changes)
 
     def asdict(self) -> dict[str, Any]:
-        """Name → value, for a JSON or YAML file."""
+        """Return name → value, for a JSON or YAML file."""
         return dataclasses.asdict(self)
 
 
@@ -41,15 +41,15 @@ class Settings(Checked):
 
     # Graph enhancement, Eqs. 7 and 8
     k: int = between(3, 0, 64)
-    """How many hops apart two nodes may be to become neighbours in the attribute graph."""
+    """Maximum number of hops between two nodes that become neighbours in the attribute graph."""
     threshold: float = between(0.4, 1e-6, 1)
-    """t, the least cosine that connects them."""
+    """t, the minimum cosine of two nodes that become neighbours."""
     beta: float = between(0.7, 0, 1)
     """β, the weight of the original graph; 1 switches enhancement off."""
 
     # Model, Eqs. 10 to 14
     features: Literal["raw", "row"] = "raw"
-    """``raw`` as they are, or ``row``: every row divided by its sum."""
+    """``raw``: X as given; ``row``: each row divided by its sum."""
     hidden_channels: int = between(64, 1, 65536)
     """Width of H^(1)."""
     num_steps: int = between(10, 0, 10_000)
@@ -61,7 +61,7 @@ class Settings(Checked):
     dropout: float = between(0.5, 0, 1)
     """Share of the entries of H^(1) dropped."""
     separate_dropout: bool = False
-    """Whether the MLP partner sees H^(1) through a dropout of its own."""
+    """Whether the MLP partner gets H^(1) with a dropout mask of its own."""
 
     # Losses, Eqs. 16 to 19
     lambda_rt: float = between(0.1, 0, 1e6)
@@ -71,33 +71,33 @@ class Settings(Checked):
     lambda_cs: float = between(1.0, 0, 1e6)
     """λ_cs, the weight of the contrastive loss."""
     margin: float = between(1.0, -1e6, 1e6)
-    """S, the score beyond which the contrastive loss is content."""
+    """S, the margin of the contrastive loss: it is 0 for larger differences of scores."""
     score: Literal["inner", "cosine", "softmax"] = "inner"
     """s(·,·) of the contrastive loss."""
     positives: Literal["self", "neighbors"] = "self"
-    """What is contrasted with the negatives: the node itself, or its neighbours."""
+    """What the contrastive loss takes as positives: the node itself, or its neighbours."""
     num_negatives: int = between(5, 1, 1_000_000)
     """τ, the size of Ω."""
 
-    # Beyond the paper: views, self-distillation and groups, off unless a preset switches them on
+    # Beyond the paper: views, self-distillation, groups and class priors, off by default
     views: int = between(1, 1, 64)
-    """K, the number of forward passes an epoch, each with dropout of its own."""
+    """K, the number of forward passes per epoch, each with its own dropout masks."""
     drop_node: float = between(0.0, 0, 1)
-    """Share of the rows of H^(1) dropped as a whole."""
+    """Share of the rows of H^(1) dropped as a whole (DropNode)."""
     lambda_views: float = between(0.0, 0, 1e6)
-    """Weight of the distance between the views and their sharpened mean."""
+    """Weight of the agreement loss, the distance between the views and their sharpened mean."""
     sharpening: float = between(0.5, 1e-3, 1)
-    """s: the mean of the views is raised to the power 1/s."""
+    """s, the temperature of that mean: it is raised to the power 1/s."""
     teachers: int = between(0, 0, 1024)
-    """How many runs are trained first, whose mean opinion on every node is taught to the run itself."""
+    """Number of runs trained first, whose mean class probabilities are the targets of the distillation loss."""
     generations: int = between(1, 1, 64)
-    """How many generations of teachers there are, each taught by the one before; the last one teaches the run."""
+    """Number of generations of teachers, each distilled into the next; the last one is distilled into the run."""
     lambda_distill: float = between(0.0, 0, 1e6)
-    """Weight of the cross-entropy to that opinion."""
+    """Weight of the distillation loss, the cross-entropy to the teachers' mean probabilities."""
     groups: int = between(1, 1, 1024)
-    """So many networks of this width are trained apart, and answer as one network of their joint width."""
+    """Number of networks of this width that are trained separately and joined to one network."""
     prior_temperature: float = between(0.0, 0, 100)
-    """T of the estimate of how frequent each class is, which the answers take into account; 0: they do not."""
+    """T at which logits are scaled to estimate the class prior that corrects them; 0: no correction."""
 
     # Optimisation
     lr: float = between(0.01, 0, 100)
@@ -107,9 +107,9 @@ class Settings(Checked):
     decay2: float = between(5e-4, 0, 1e3)
     """Weight decay of W^(2)."""
     epochs: int = between(1000, 1, 10_000_000)
-    """At most so many epochs."""
+    """Maximum number of epochs."""
     patience: int = between(100, 1, 10_000_000)
-    """Stop after so many epochs without a lower validation loss."""
+    """Number of epochs without a lower validation loss after which a run stops."""
 
 
 PER_REPLICA = (
@@ -117,11 +117,11 @@ PER_REPLICA = (
     "drop_node", "lambda_views", "sharpening", "lambda_distill", "prior_temperature",
     "lr", "decay1", "decay2",
 )  # fmt: skip
-"""What may differ between the replicas of one batch; everything else changes the shape of the work."""
+"""Settings that may differ between the replicas of a batch; all others change the shape of the work."""
 
 
 def parse(name: str, text: str, among: type[Checked] = Settings) -> Any:
-    """The value of a setting given as text, e.g. from ``--set alpha=0.3``; ``among`` says whose settings are meant."""
+    """Return the value of a setting of the class ``among``, given as text as in ``--set alpha=0.3``."""
     hints = get_type_hints(among)
     if name not in hints:
         raise InputError(f"unknown setting {name!r}: must be one of {', '.join(hints)}")
@@ -143,7 +143,7 @@ def _named(kind: type) -> str:
 
 
 def _checked(item: "dataclasses.Field[Any]", kind: Any, value: Any) -> Any:
-    """The value if it is of the right type and in range, or an InputError that says what would be right."""
+    """Return the value if it has the right type and range, else raise an InputError."""
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise InputError(f"{item.name} = {value!r}: must be one of {', '.join(get_args(kind))}")

@@ -1,10 +1,8 @@
-"""Train GPNN with many seeds: the replicas in batches, each until all of its runs have stopped.
+"""Train GPNN with many seeds: the teachers of each run where its settings ask for some, then the runs, in batches.
 
-A network whose hidden units were trained in groups, each group as a network of its own.
-
-Side by side, W^(1) = [W_1^(1), …, W_G^(1)] and W^(2) = 1/G [W_1^(2); …; W_G^(2)] are one GPNN of G times the width.
-The ReLU acts on each hidden unit by itself, so its logits are exactly the mean of the logits of the G networks: an
-ensemble that is a single network, with a single forward pass.
+A run of G groups trains G networks separately and joins them: W^(1) = [W_1^(1), …, W_G^(1)] and
+W^(2) = 1/G [W_1^(2); …; W_G^(2)] are one GPNN of G times the width. The ReLU acts on each hidden unit by itself, so its
+logits are exactly the mean of the logits of the G networks: an ensemble with a single forward pass.
 """
 
 import copy
@@ -41,137 +39,155 @@ def train(
     batch_size: int | None = None,
     progress: Progress = silent,
 ) -> Runs:
-    """Enhance the graph and train one GPNN per seed, after its teachers where the settings ask for any.
-
-    No test label is read.
+    """Enhance the graph and train one GPNN per seed. No test label is read.
 
     Args:
-        data: a graph as loaded, with ``train_mask`` and ``val_mask`` of [n], or [R, n]: one split a seed.
-        settings: a preset, settings, or one of them for each seed that differ only in what
-            :data:`graphpartner.training.settings.PER_REPLICA` names.
-        seeds: one run each.
+        data: a graph as loaded, with ``train_mask`` and ``val_mask`` of [n], or of [R, n] for one split per seed.
+        settings: a preset, settings, or one of them per seed that differ only in
+            :data:`graphpartner.training.settings.PER_REPLICA`.
+        seeds: one per run.
         device: ``"auto"`` takes a GPU where there is one.
-        batch_size: how many runs are trained together; chosen by device and memory if not given. Results do not
-            depend on it, up to the order of floating-point sums.
-        progress: called with (epochs done, epochs at most) over all runs.
+        batch_size: number of runs trained together; chosen by device and memory if not given. Results do not depend
+            on it, up to the order of floating-point sums.
+        progress: called with (epochs done, maximum number of epochs) over all runs.
     """
     seeds = check_seeds(seeds)
     check_batch_size(batch_size)
     if isinstance(settings, Preset):
         settings = settings.settings
-    each = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
-    _check_settings(each, len(seeds))
+    settings = [settings] * len(seeds) if isinstance(settings, Settings) else list(settings)
+    _check_settings(settings, len(seeds))
     record = as_record(data)
     check_graph(record, require=("y", "train_mask", "val_mask"))
     record = record.cpu()  # a shallow copy: the caller's graph stays where it is
     place = pick_device(device)
-    lessons = each[0].teachers * each[0].generations
     teacher = None
-    if lessons:
-        share = lessons / (lessons + each[0].groups)
-        teacher = teacher_probabilities(record, each, seeds, place, _share_of(progress, 0, share))
-        progress = _share_of(progress, share, 1)
-    return _train(record, each, seeds, place, teacher, batch_size, progress)
+    if num_teachers := _teachers_per_run(settings[0]):
+        share = num_teachers / (num_teachers + settings[0].groups)
+        teacher = teacher_probabilities(record, settings, seeds, place, _part_of(progress, 0, share))
+        progress = _part_of(progress, share, 1)
+    return _train(record, settings, seeds, place, teacher, batch_size, progress)
 
 
 def _train(
     data: GraphRecord,
-    each: list[Settings],
+    settings: list[Settings],
     seeds: list[int],
-    place: torch.device,
+    device: torch.device,
     teacher: Tensor | None,
     batch_size: int | None,
     progress: Progress,
 ) -> Runs:
-    """One run a seed, taught by an opinion [R, n, C] where there is one."""
-    groups = each[0].groups
-    own_seeds = [own for seed, one in zip(seeds, each, strict=True) for own in group_seeds(seed, one)]
-    batch_size = batch_size or plan_batch(len(own_seeds), lambda: replica_memory(data, each[0]), place)
-    deepest = max(each, key=lambda one: one.num_steps)
-    problem = prepare_graph(data, deepest, place, batch_size)
-    train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", place)
-    val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", place)
-    tally = EpochCounter(progress, len(own_seeds) * each[0].epochs)
+    """Train one run per seed, with the class probabilities [R, n, C] of its teachers where there are some."""
+    groups = settings[0].groups
+    network_seeds = [own for seed, each in zip(seeds, settings, strict=True) for own in group_seeds(seed, each)]
+    batch_size = batch_size or plan_batch(len(network_seeds), lambda: _replica_memory(data, settings[0]), device)
+    deepest = max(settings, key=lambda each: each.num_steps)
+    problem = prepare_graph(data, deepest, device, batch_size)
+    train_nodes = labelled(data.train_mask, data.y, len(seeds), "train_mask", device)
+    val_nodes = labelled(data.val_mask, data.y, len(seeds), "val_mask", device)
+    counter = EpochCounter(progress, len(network_seeds) * settings[0].epochs)
 
     def train_part(part: slice) -> Trained:
         run_of = torch.arange(part.start, part.stop) // groups  # the run that each network is a group of
-        settings, there = [each[of] for of in run_of.tolist()], run_of.to(place)
-        taught = None if teacher is None else teacher[run_of].to(place)
-        batch = Batch(problem, settings, own_seeds[part], train_nodes.of(there), val_nodes.of(there), taught)
-        return train_replicas(batch, tally.add)
+        there, targets = run_of.to(device), None if teacher is None else teacher[run_of].to(device)
+        own = [settings[run] for run in run_of.tolist()]
+        batch = Batch(problem, own, network_seeds[part], train_nodes.of(there), val_nodes.of(there), targets)
+        return train_replicas(batch, counter.add)
 
-    parts = run_in_batches(train_part, len(own_seeds), batch_size, place, tally)
-    trained = as_one_network(Trained.join(parts), groups)
-    return Runs(problem, each, seeds, data.y, trained, [part.val_loss.numel() for part in parts])
+    parts = run_in_batches(train_part, len(network_seeds), batch_size, device, counter)
+    trained = _join_groups(Trained.join(parts), groups)
+    return Runs(problem, settings, seeds, data.y, trained, [part.val_loss.numel() for part in parts])
 
 
 def teacher_probabilities(
     data: GraphRecord, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Tensor:
-    """The mean class distribution of each run's teachers, [R, n, C].
-
-    The teachers of a run have its settings, its split, and seeds that follow from its own, so that runs stay
-    independent of each other. Those of a later generation were taught by the one before.
-    """
+    """Return the mean class probabilities of each run's last generation of teachers, [R, n, C]."""
     for teachers in train_teachers(data, settings, seeds, device, progress):
         last = teachers
-    return mean_probabilities(last, settings[0].teachers)
-
-
-def mean_probabilities(teachers: Runs, count: int) -> Tensor:
-    """The mean class distribution of so many teachers each, [R, n, C] of runs [R · count]."""
-    return teachers.probabilities().unflatten(0, (-1, count)).mean(1)
+    return _mean_probabilities(last, settings[0].teachers)
 
 
 def train_teachers(
     data: GraphRecord, settings: list[Settings], seeds: list[int], device: torch.device, progress: Progress = silent
 ) -> Iterator[Runs]:
-    """Each generation in turn: the teachers of the first run, those of the second, …, [R · teachers].
+    """Yield each generation of teachers: those of the first run, those of the second, …, [R · teachers].
 
-    The first had no teachers; generation g is what a run of these settings with g generations would itself be.
+    Teachers have the settings and the split of their run, and seeds that follow from its seed, so that runs stay
+    independent of each other. Each generation is distilled into the next; the first one is trained without teachers.
     """
     count, generations = settings[0].teachers, settings[0].generations
-    lesson = copy.copy(data)
-    if "test_mask" in lesson:
-        del lesson.test_mask  # nothing to learn there, and as many splits as there are students
+    data = copy.copy(data)
+    if "test_mask" in data:
+        del data.test_mask  # not needed, and of one split per run, not per teacher
     for name in ("train_mask", "val_mask"):
         if data[name].dim() == 2:
-            lesson[name] = data[name].repeat_interleave(count, 0)
+            data[name] = data[name].repeat_interleave(count, 0)
     teachers = [each.replace(groups=1) for each in settings for _ in range(count)]
     children = [draws.child_seeds(seed, count * generations) for seed in seeds]
-    runs = None
+    targets = None
     for generation in range(generations):
         own_seeds = [child for each in children for child in each[generation * count :][:count]]
-        part = _share_of(progress, generation / generations, (generation + 1) / generations)
-        taught = None if runs is None else mean_probabilities(runs, count).repeat_interleave(count, 0)
-        runs = _train(lesson, teachers, own_seeds, device, taught, None, part)
+        part = _part_of(progress, generation / generations, (generation + 1) / generations)
+        runs = _train(data, teachers, own_seeds, device, targets, None, part)
         yield runs
+        if generation + 1 < generations:
+            targets = _mean_probabilities(runs, count).repeat_interleave(count, 0)
 
 
-def _share_of(progress: Progress, start: float, stop: float) -> Progress:
-    """The progress of a whole of which this is the part from ``start`` to ``stop``."""
+def _mean_probabilities(teachers: Runs, count: int) -> Tensor:
+    """Return the mean class probabilities of each ``count`` consecutive runs, [R, n, C] of [R · count]."""
+    return teachers.probabilities().unflatten(0, (-1, count)).mean(1)
+
+
+def _teachers_per_run(settings: Settings) -> int:
+    return settings.teachers * settings.generations
+
+
+def group_seeds(seed: int, settings: Settings) -> list[int]:
+    """Return the seeds of a run's groups: its own, and others that follow from it and that no teacher of it has."""
+    used = _teachers_per_run(settings)
+    return [seed, *draws.child_seeds(seed, used + settings.groups - 1)[used:]]
+
+
+def _join_groups(trained: Trained, groups: int) -> Trained:
+    """Join R · G networks to R networks of G groups each.
+
+    The validation loss is the mean over the groups, an upper bound of that of the joined network, since cross-entropy
+    is convex in the logits; the learning curve and the best epoch are those of the first group.
+    """
+    weight1, weight2 = (weight.unflatten(0, (-1, groups)) for weight in trained.weights)
+    wide = weight1.transpose(1, 2).flatten(2), weight2.flatten(1, 2) / groups
+    first = torch.arange(0, len(trained.val_loss), groups, device=trained.history.device)
+    loss = trained.val_loss.unflatten(0, (-1, groups)).mean(1)
+    return Trained(wide, loss, trained.best_epoch[first], trained.history[:, first])
+
+
+def _part_of(progress: Progress, start: float, stop: float) -> Progress:
+    """Return a progress function for the part of a job from ``start`` to ``stop``."""
     return lambda done, total: progress(round((start + (stop - start) * done / total) * 1_000_000), 1_000_000)
 
 
-def replica_memory(data: GraphRecord, settings: Settings) -> int:
-    """Return the estimated bytes of one replica in training."""
+def _replica_memory(data: GraphRecord, settings: Settings) -> int:
+    """Return an estimate of the bytes that one replica takes in training."""
     (n, features), width = data.x.shape, settings.hidden_channels
     return 4 * (16 * n * width + 8 * features * width + 16 * n * count_classes(data))
 
 
 def check_batch_size(batch_size: int | None) -> None:
-    """Raise an InputError where there would be nothing in a batch."""
+    """Raise an InputError for a batch size below 1."""
     if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size = {batch_size}: must be at least 1")
+        raise InputError(f"batch_size = {batch_size}: must be 1 or more")
 
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:
-    """The seeds as a list of at least one plain int."""
+    """Return the seeds as a list of plain integers; raise an InputError if there is none."""
     if not isinstance(seeds, Iterable):
-        raise InputError(f"seeds = {seeds}: must be several, as range({seeds}) or [{seeds}]")
+        raise InputError(f"seeds = {seeds}: must be a sequence, such as range({seeds}) or [{seeds}]")
     seeds = list(seeds)
     if not seeds:
-        raise InputError("seeds is empty: must hold at least one seed")
+        raise InputError("seeds = []: must hold at least one seed")
     try:
         return [operator.index(seed) for seed in seeds]  # a plain int also for one of NumPy's
     except TypeError:
@@ -184,23 +200,4 @@ def _check_settings(settings: list[Settings], seeds: int) -> None:
     for other in settings[1:]:
         shared = other.replace(**{name: getattr(settings[0], name) for name in PER_REPLICA})
         if shared != settings[0]:
-            raise InputError(f"settings of one call must not differ in more than {', '.join(PER_REPLICA)}")
-
-
-def group_seeds(seed: int, settings: Settings) -> list[int]:
-    """The seeds of a run's groups: its own, and others that follow from it and that no teacher of it has."""
-    lessons = settings.teachers * settings.generations
-    return [seed, *draws.child_seeds(seed, lessons + settings.groups - 1)[lessons:]]
-
-
-def as_one_network(trained: Trained, groups: int) -> Trained:
-    """R networks of R · G: every G of them as one.
-
-    The validation loss is the mean of its groups', which its own does not exceed, since cross-entropy is convex in
-    the logits; the learning curve and the best epoch are those of the first group.
-    """
-    weight1, weight2 = (weight.unflatten(0, (-1, groups)) for weight in trained.weights)
-    wide = weight1.transpose(1, 2).flatten(2), weight2.flatten(1, 2) / groups
-    first = torch.arange(0, len(trained.val_loss), groups, device=trained.history.device)
-    loss = trained.val_loss.unflatten(0, (-1, groups)).mean(1)
-    return Trained(wide, loss, trained.best_epoch[first], trained.history[:, first])
+            raise InputError(f"settings of one call: must not differ in more than {', '.join(PER_REPLICA)}")

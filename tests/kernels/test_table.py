@@ -74,7 +74,7 @@ def test_loops_and_pytorch_use_as_many_threads_as_pytorch_was_given(threads: int
 import numba, torch
 import graphpartner as gp
 from graphpartner.training.settings import Settings
-from tests.training.toy import toy
+from tests.training.graphs import toy
 torch.set_num_threads({threads})
 gp.train(toy(), Settings(epochs=2, hidden_channels=4), [0], "cpu")
 print(torch.get_num_threads(), numba.get_num_threads(), numba.threading_layer())

@@ -12,7 +12,8 @@ from graphpartner.training.batch import Batch, loss_and_accuracy
 from graphpartner.training.prepared import Labelled, labelled, prepare_graph
 from graphpartner.training.settings import Settings
 from tests.reference import assert_near, dense_consistency, dense_cross_entropy, dense_forward, dense_rectification
-from tests.training.toy import enhanced, toy
+from tests.training.graphs import toy
+from tests.training.reference import enhanced
 
 CPU = torch.device("cpu")
 BASE = Settings(hidden_channels=16, num_steps=3, epochs=20, threshold=0.3, margin=3.0)

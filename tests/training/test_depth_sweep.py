@@ -4,11 +4,13 @@ import json
 import pytest
 import torch
 
+from graphpartner.graph.record import GraphRecord
 from graphpartner.model.gpnn import forward
 from graphpartner.model.propagation import Propagation
 from graphpartner.smoothness.energy import dirichlet_energy
 from graphpartner.system.errors import InputError
 from graphpartner.training.depth_sweep import depth_sweep
+from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
 from tests.lab.pages.toy import rings
@@ -16,14 +18,17 @@ from tests.lab.pages.toy import rings
 SETTINGS = Settings(hidden_channels=8, num_steps=4, alpha=0.3, features="row", threshold=0.6, epochs=12, patience=12)
 
 
+Trained = tuple[GraphRecord, Runs]
+
+
 @pytest.fixture(scope="module")
-def trained():
+def trained() -> Trained:
     data = rings()
     return data, train(data, SETTINGS, seeds=[3, 4], device="cpu")
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4, 7, 16])
-def test_one_pass_equals_direct_evaluation(trained, steps):
+def test_one_pass_equals_direct_evaluation(trained: Trained, steps: int) -> None:
     data, runs = trained
     sweep = depth_sweep(runs, data, max_steps=16, run=1)
     direct = Propagation(runs.problem.propagate.matrix, steps, plan="steps")
@@ -40,7 +45,7 @@ def test_one_pass_equals_direct_evaluation(trained, steps):
         assert energy == pytest.approx(float(dirichlet_energy(logits, data.edge_index)), rel=1e-4)
 
 
-def test_the_trained_depth_is_the_accuracy_of_the_run(trained):
+def test_the_trained_depth_is_the_accuracy_of_the_run(trained: Trained) -> None:
     data, runs = trained
     for run in (0, 1):
         sweep = depth_sweep(runs, data, max_steps=4, run=run)
@@ -49,7 +54,7 @@ def test_the_trained_depth_is_the_accuracy_of_the_run(trained):
     assert depth_sweep(runs, data, 1).seed == runs.seeds[int(runs.val_loss.argmin())]
 
 
-def test_unlabelled_nodes_do_not_count_and_every_run_has_its_own_split(trained):
+def test_unlabelled_nodes_do_not_count_and_every_run_has_its_own_split(trained: Trained) -> None:
     data, runs = trained
     data = copy.deepcopy(data)
     data.test_mask = torch.stack([data.test_mask, ~data.test_mask])
@@ -61,7 +66,7 @@ def test_unlabelled_nodes_do_not_count_and_every_run_has_its_own_split(trained):
     )
 
 
-def test_numbers_for_a_file(trained):
+def test_numbers_for_a_file(trained: Trained) -> None:
     data, runs = trained
     sweep = depth_sweep(runs, data, max_steps=3)
     assert json.loads(json.dumps(sweep.asdict()))["steps"] == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The package with numba and without it."""
+"""Training with numba and without it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 import graphpartner as gp
 from graphpartner.training.settings import Settings
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = Settings(hidden_channels=40, num_steps=3, epochs=8, threshold=0.3, margin=3.0)
 PROGRAM = """
@@ -36,8 +36,8 @@ def test_the_package_runs_without_numba() -> None:
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", PROGRAM]
-    result = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    for curves, plain in zip(losses(), json.loads(result.stdout), strict=True):
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for curves, plain in zip(losses(), json.loads(done.stdout), strict=True):
         for name, curve in curves.items():
             np.testing.assert_allclose(plain[name], curve, rtol=1e-4, atol=1e-5, err_msg=name)

@@ -20,7 +20,8 @@ from graphpartner.training.prepared import (
 )
 from graphpartner.training.settings import Settings
 from tests.reference import assert_near
-from tests.training.toy import enhanced, toy
+from tests.training.graphs import toy
+from tests.training.reference import enhanced
 
 CPU = torch.device("cpu")
 # mostly zero, a row of zeros, and numbers other than 0 and 1

@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from graphpartner.model.gpnn import GPNN
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
 from tests.reference import assert_near, dense_forward
-from tests.training.toy import HISTORY, enhanced, toy
+from tests.training.graphs import toy
+from tests.training.reference import HISTORY, enhanced
 
 SETTINGS = Settings(hidden_channels=16, num_steps=3, epochs=60, patience=5, threshold=0.3, lr=0.1)
 FILES = {"weights.safetensors", "predictions.csv", "history.csv", "runs.json"}
@@ -85,7 +87,7 @@ def test_best_is_the_run_with_the_lowest_validation_loss(runs: Runs) -> None:
     assert runs.weight1[best].abs().max() > 0
 
 
-def test_the_best_run_and_its_file_know_how_frequent_classes_are(tmp_path) -> None:
+def test_the_best_run_and_its_file_know_how_frequent_classes_are(tmp_path: Path) -> None:
     data = toy()
     each = [SETTINGS.replace(prior_temperature=T) for T in (0.5, 0.0)]
     runs = gp.train(data, each, seeds=[0, 1], device="cpu")
@@ -98,7 +100,7 @@ def test_the_best_run_and_its_file_know_how_frequent_classes_are(tmp_path) -> No
         torch.testing.assert_close(runs.best()(data.x, A_en).logits, runs.logits[run], rtol=1e-4, atol=1e-4)
 
 
-def test_save_writes_whole_files(runs: Runs, tmp_path) -> None:
+def test_save_writes_whole_files(runs: Runs, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     paths = runs.save(folder, about={"graph": "toy"})
     assert (
@@ -134,7 +136,7 @@ def test_save_writes_whole_files(runs: Runs, tmp_path) -> None:
     assert summary["epochs"] == runs.epochs.tolist()
 
 
-def test_saving_again_overwrites(runs: Runs, tmp_path) -> None:
+def test_saving_again_overwrites(runs: Runs, tmp_path: Path) -> None:
     other = gp.train(toy(), SETTINGS, seeds=np.arange(8, 10), device="cpu")
     other.save(tmp_path)
     runs.save(tmp_path)
@@ -143,7 +145,7 @@ def test_saving_again_overwrites(runs: Runs, tmp_path) -> None:
     assert torch.equal(load_file(tmp_path / "weights.safetensors")["weight1"], runs.weight1)
 
 
-def test_a_failed_save_leaves_the_old_file(runs: Runs, tmp_path) -> None:
+def test_a_failed_save_leaves_the_old_file(runs: Runs, tmp_path: Path) -> None:
     runs.save(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(TypeError):

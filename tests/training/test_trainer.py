@@ -1,21 +1,31 @@
+"""Training against a slow reference; replicas, teachers, groups, seeds, and wrong input."""
+
 import copy
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from safetensors.torch import load_file
+from torch.testing import assert_close
 
 import graphpartner as gp
+from graphpartner.graph.record import GraphRecord
+from graphpartner.graph.splits import per_class_splits
 from graphpartner.kernels import draws
+from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.parallel import run_halving
-from graphpartner.training import trainer
+from graphpartner.training.batch import Batch
 from graphpartner.training.runs import Runs
 from graphpartner.training.settings import Settings
-from tests.training.toy import HISTORY, SlowRun, slow_train, toy
+from graphpartner.training.trainer import group_seeds
+from tests.training.graphs import toy
+from tests.training.reference import HISTORY, SlowRun, slow_train
 
 BASE = Settings(hidden_channels=16, num_steps=3, epochs=12, threshold=0.3, lr=0.02, margin=8.0, lambda_rt=0.5)
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "inner": {},
     "wide enough for the compiled loops": {"hidden_channels": 40},
     "cosine, neighbors": {"score": "cosine", "positives": "neighbors", "margin": 0.9},
@@ -46,13 +56,13 @@ def assert_same_runs(one: Runs, other: Runs, which: slice = slice(None), rtol: f
     """Equal up to the order of floating-point sums."""
     assert one.best_epoch.tolist() == other.best_epoch[which].tolist()
     assert one.epochs.tolist() == other.epochs[which].tolist()
-    torch.testing.assert_close(one.val_loss, other.val_loss[which], rtol=rtol, atol=1e-5)
+    assert_close(one.val_loss, other.val_loss[which], rtol=rtol, atol=1e-5)
     for curves, others in zip(one.history, other.history[which], strict=True):
         for name in HISTORY:
             np.testing.assert_allclose(curves[name], others[name], rtol=rtol, atol=1e-5, err_msg=name)
     for name in ("weight1", "weight2"):
-        torch.testing.assert_close(getattr(one, name), getattr(other, name)[which], rtol=rtol, atol=1e-3)
-    torch.testing.assert_close(one.logits, other.logits[which], rtol=rtol, atol=2e-3)
+        assert_close(getattr(one, name), getattr(other, name)[which], rtol=rtol, atol=1e-3)
+    assert_close(one.logits, other.logits[which], rtol=rtol, atol=2e-3)
 
 
 # Against the slow loop
@@ -71,13 +81,13 @@ def test_every_loss_of_every_epoch_equals_the_slow_loop(variant: str, kernels: s
     assert (runs.logits[0] - slow.logits).abs().max() < 1e-3 * slow.logits.abs().max()
 
 
-def opinion_of(teachers: list[SlowRun]) -> torch.Tensor:
+def mean_probabilities(teachers: list[SlowRun]) -> torch.Tensor:
     return torch.stack([teacher.logits.softmax(1) for teacher in teachers]).mean(0)
 
 
-def assert_taught(data: Data, student: Settings, opinion: torch.Tensor) -> SlowRun:
-    """The run of seed 5 learns this opinion, whoever is trained beside it; gives what the slow loop found."""
-    slow = slow_train(data, student, 5, opinion)
+def assert_distilled(data: GraphRecord, student: Settings, target: torch.Tensor) -> SlowRun:
+    """The run of seed 5 equals the slow loop with this target, with another run beside it; returns the slow run."""
+    slow = slow_train(data, student, 5, target)
     reports: list[float] = []
     runs = gp.train(data, student, seeds=[2, 5], device="cpu", progress=lambda done, of: reports.append(done / of))
     for name in HISTORY:
@@ -87,24 +97,26 @@ def assert_taught(data: Data, student: Settings, opinion: torch.Tensor) -> SlowR
     return slow
 
 
-def test_a_student_learns_the_mean_opinion_of_its_own_teachers() -> None:
+def test_a_run_is_distilled_from_the_mean_of_its_own_teachers() -> None:
     data, settings = toy(), BASE.replace(epochs=20, views=2, lambda_views=1.0)
-    opinion = opinion_of([slow_train(data, settings, seed) for seed in draws.child_seeds(5, 3)])
-    slow = assert_taught(data, settings.replace(teachers=3, lambda_distill=0.8), opinion)
+    target = mean_probabilities([slow_train(data, settings, seed) for seed in draws.child_seeds(5, 3)])
+    slow = assert_distilled(data, settings.replace(teachers=3, lambda_distill=0.8), target)
     assert slow.history["distillation"][0] > slow.history["distillation"][-1] > 0
 
 
-def test_teachers_are_taught_by_the_generation_before() -> None:
+def test_teachers_are_distilled_from_the_generation_before() -> None:
     data, settings = toy(), BASE.replace(epochs=15, teachers=2, generations=2, lambda_distill=0.8)
     seeds = draws.child_seeds(5, 4)
-    before = opinion_of([slow_train(data, settings, seed) for seed in seeds[:2]])
-    slow = assert_taught(data, settings, opinion_of([slow_train(data, settings, seed, before) for seed in seeds[2:]]))
+    before = mean_probabilities([slow_train(data, settings, seed) for seed in seeds[:2]])
+    slow = assert_distilled(
+        data, settings, mean_probabilities([slow_train(data, settings, seed, before) for seed in seeds[2:]])
+    )
     once = gp.train(data, settings.replace(generations=1), seeds=[5], device="cpu")
     assert (once.logits[0] - slow.logits).abs().max() > 1e-2 * slow.logits.abs().max()
 
 
 @pytest.mark.parametrize("generations", [1, 2])
-def test_each_student_has_the_split_of_its_teachers(generations: int) -> None:
+def test_teachers_have_the_split_of_their_run(generations: int) -> None:
     data = toy()
     settings = BASE.replace(epochs=15, teachers=2, generations=generations, lambda_distill=1.0)
     data.train_mask = torch.stack([data.train_mask, data.val_mask])
@@ -135,7 +147,7 @@ def test_early_stopping_equals_the_slow_loop() -> None:
 # Nothing is silently off
 
 
-def first_epoch(**changes) -> dict[str, float]:
+def first_epoch(**changes: Any) -> dict[str, float]:
     runs = gp.train(toy(), BASE.replace(epochs=2, dropout=0.0, input_dropout=0.0, **changes), seeds=[0], device="cpu")
     return {name: float(curve[0]) for name, curve in runs.history[0].items()} | {"later": runs.history[0]["loss"][1]}
 
@@ -192,7 +204,7 @@ MIXED = [
 SEEDS = [7, 3, 2**40, -1, 11]
 
 
-def with_splits(data, replicas: int):
+def with_splits(data: GraphRecord, replicas: int) -> GraphRecord:
     """Another split for every replica, of unequal sizes."""
     rng = np.random.default_rng(9)
     masks = torch.zeros(2, replicas, data.num_nodes, dtype=torch.bool)
@@ -240,13 +252,13 @@ def test_replicas_of_different_depth_equal_single_runs() -> None:
 
 def test_replicas_equal_single_runs_across_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    keep = trainer.Batch.keep
+    keep = Batch.keep
 
-    def watched(batch, replicas):
+    def watched(batch: Batch, replicas: torch.Tensor) -> None:
         sizes.append(len(replicas))
         return keep(batch, replicas)
 
-    monkeypatch.setattr(trainer.Batch, "keep", watched)
+    monkeypatch.setattr(Batch, "keep", watched)
     rates = [0.1, 0.002, 0.02, 0.08, 0.001, 0.05]
     settings = [
         BASE.replace(epochs=150, patience=8, lr=rate, dropout=0.3, input_dropout=0.3, num_steps=2 + r % 3)
@@ -268,6 +280,77 @@ def test_frozen_replicas_do_not_disturb_the_others() -> None:
     together = gp.train(toy(), [bad, good, good], [0, 1, 2], device="cpu", batch_size=3)
     alone = gp.train(toy(), good, [1, 2], device="cpu", batch_size=1)
     assert_same_runs(alone, together, slice(1, 3))
+
+
+# Groups
+
+PLAIN = Settings(hidden_channels=8, epochs=12, lr=0.05, num_steps=3)
+
+
+def test_logits_of_a_run_with_groups_are_the_mean_over_the_groups() -> None:
+    data, settings = toy(), PLAIN.replace(groups=3)
+    grouped = gp.train(data, settings, [4, 9], "cpu")
+    for place, seed in enumerate((4, 9)):
+        apart = gp.train(data, PLAIN, group_seeds(seed, settings), "cpu")
+        assert_close(grouped.logits[place], apart.logits.mean(0), rtol=0, atol=1e-5)
+        assert (apart.logits[0] - apart.logits[1]).abs().max() > 1e-2
+        assert_close(grouped.val_loss[place], apart.val_loss.mean())
+        assert grouped.best_epoch[place] == apart.best_epoch[0]
+        assert_close(
+            torch.from_numpy(grouped.history[place]["loss"]),
+            torch.from_numpy(apart.history[0]["loss"]),
+            rtol=1e-4,
+            atol=1e-4,
+        )
+
+
+def test_groups_are_joined_to_one_network_of_their_joint_width(tmp_path: Path) -> None:
+    data = gp.Enhance(k=PLAIN.k, threshold=PLAIN.threshold, beta=PLAIN.beta)(toy())
+    runs = gp.train(toy(), PLAIN.replace(groups=3), [4], "cpu")
+    model = runs.best()
+    assert model.hidden_channels == 24
+    assert_close(model(data.x, data.adj_t).logits, runs.logits[0], rtol=1e-4, atol=1e-4)
+    runs.save(tmp_path)
+    assert load_file(tmp_path / "weights.safetensors")["weight1"].shape == (1, data.x.shape[1], 24)
+
+
+def test_the_validation_loss_of_the_joined_network_is_at_most_the_reported_one() -> None:
+    data = toy()
+    runs = gp.train(data, PLAIN.replace(groups=4), range(3), "cpu")
+    for logits, reported in zip(runs.logits, runs.val_loss, strict=True):
+        own = torch.nn.functional.cross_entropy(logits[data.val_mask], data.y[data.val_mask])
+        assert own <= reported + 1e-6
+
+
+def test_groups_share_the_split_and_the_teachers_of_their_run() -> None:
+    data = toy()
+    masks = per_class_splits(data.y, range(2), train=3, val=4)
+    data.train_mask, data.val_mask, data.test_mask = masks
+    settings = PLAIN.replace(teachers=2, generations=2, lambda_distill=2.0, groups=3)
+    together = gp.train(data, settings, [5, 6], "cpu")
+    one = copy.deepcopy(data)
+    one.train_mask, one.val_mask, one.test_mask = (mask[1] for mask in masks)
+    alone = gp.train(one, settings, [6], "cpu")
+    assert_close(together.logits[1], alone.logits[0], rtol=0, atol=1e-4)
+    one_group = gp.train(one, settings.replace(groups=1), [6], "cpu").logits[0]
+    without_teachers = gp.train(one, PLAIN.replace(groups=3), [6], "cpu").logits[0]
+    assert (alone.logits[0] - one_group).abs().max() > 1e-3
+    assert (alone.logits[0] - without_teachers).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 6])
+def test_batches_may_split_the_groups_of_a_run(batch_size: int) -> None:
+    settings = PLAIN.replace(groups=3)
+    expected = gp.train(toy(), settings, [1, 2], "cpu", batch_size=2).logits
+    assert_close(gp.train(toy(), settings, [1, 2], "cpu", batch_size=batch_size).logits, expected, rtol=0, atol=1e-4)
+
+
+def test_no_group_has_the_seed_of_a_teacher() -> None:
+    settings = Settings(teachers=4, generations=3, groups=16)
+    seeds = group_seeds(7, settings)
+    assert seeds[0] == 7
+    assert len({*seeds, *draws.child_seeds(7, 12)}) == 16 + 12
+    assert group_seeds(7, Settings()) == [7]
 
 
 # Seeds
@@ -370,7 +453,7 @@ def test_relabelling_nodes_permutes_the_predictions() -> None:
     for name in ("x", "y", "train_mask", "val_mask", "test_mask"):
         moved[name] = data[name][order]
     one, other = (gp.train(each, settings, [0], device="cpu") for each in (data, moved))
-    torch.testing.assert_close(other.logits, one.logits[:, order], rtol=1e-3, atol=1e-3)
+    assert_close(other.logits, one.logits[:, order], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("two_dimensional", [False, True])
@@ -394,12 +477,10 @@ def test_no_label_outside_the_masks_matters(two_dimensional: bool) -> None:
 
 def test_progress_rises_to_its_total() -> None:
     for settings, batch_size in ((BASE, 1), (BASE, 4), (BASE.replace(epochs=100, patience=2, lr=0.1), 2)):
-        told = []
-        gp.train(
-            toy(), settings, range(4), "cpu", batch_size, lambda done, total, told=told: told.append((done, total))
-        )
-        done = [each for each, _ in told]
-        assert {total for _, total in told} == {4 * settings.epochs}
+        reports: list[tuple[int, int]] = []
+        gp.train(toy(), settings, range(4), "cpu", batch_size, lambda *report, to=reports: to.append(report))
+        done = [each for each, _ in reports]
+        assert {total for _, total in reports} == {4 * settings.epochs}
         assert done == sorted(done)
         assert done[-1] == 4 * settings.epochs
         assert len(set(done)) > 3
@@ -427,12 +508,12 @@ def test_labels_of_any_integer_type() -> None:
 
 def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = toy()
-    with pytest.raises(InputError, match="seeds is empty"):
+    with pytest.raises(InputError, match=r"seeds = \[\]: must hold at least one seed"):
         gp.train(data, BASE, [])
-    with pytest.raises(InputError, match=r"seeds = 5: must be several, as range\(5\) or \[5\]"):
-        gp.train(data, BASE, 5)
+    with pytest.raises(InputError, match=r"seeds = 5: must be a sequence, such as range\(5\) or \[5\]"):
+        gp.train(data, BASE, 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"seeds = \[1.5\]"):
-        gp.train(data, BASE, [1.5])
+        gp.train(data, BASE, [1.5])  # type: ignore[list-item]
     with pytest.raises(InputError, match="batch_size = 0"):
         gp.train(data, BASE, [0], batch_size=0)
     with pytest.raises(InputError, match="2 settings for 3 seeds"):
@@ -442,7 +523,7 @@ def test_wrong_seeds_settings_and_devices_are_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match="device = cuda"):
         gp.train(data, BASE, [0], device="cuda")
-    assert trainer.pick_device("auto").type == "cpu"
+    assert pick_device("auto").type == "cpu"
 
 
 def test_batches_are_halved_when_memory_runs_out() -> None:
@@ -497,15 +578,15 @@ def test_values_that_cannot_be_are_named() -> None:
         gp.train(data, BASE, [0])
 
 
-def test_an_interrupted_training_ends_at_once():
+def test_an_interrupted_training_ends_at_once() -> None:
     """Progress raises, as Ctrl-C would: the run beside it does not go on to its last epoch."""
-    told = []
+    reports: list[int] = []
 
-    def interrupt(done, total):
-        told.append(done)
+    def interrupt(done: int, total: int) -> None:
+        reports.append(done)
         raise KeyboardInterrupt
 
     settings = Settings(epochs=20_000, patience=20_000, hidden_channels=4)
     with pytest.raises(KeyboardInterrupt):
         gp.train(toy(), settings, range(2), "cpu", progress=interrupt)
-    assert len(told) <= 4
+    assert len(reports) <= 4

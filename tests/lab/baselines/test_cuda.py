@@ -15,7 +15,7 @@ from graphpartner.lab.baselines.grace import GRACESettings
 from graphpartner.lab.baselines.self_supervised import Pretrained, pretrain
 from tests.kernels.conftest import take_kernels_away
 from tests.lab.baselines.graphs import SMALL_SELF_SUPERVISED, SMALL_SUPERVISED, dense_adjacency, odd_graph, pretext_task
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -17,7 +17,7 @@ from graphpartner.lab.baselines.dgi import (
 )
 from graphpartner.system.errors import InputError
 from tests.lab.baselines.graphs import moved, pretext_task
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = DGISettings(hidden_channels=40)
 

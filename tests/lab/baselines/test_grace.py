@@ -10,7 +10,7 @@ from graphpartner.kernels.dropout import Dropout, Rate
 from graphpartner.lab.baselines.grace import DroppedEdges, GRACESettings
 from tests.kernels.test_nt_xent import slow
 from tests.lab.baselines.graphs import dense_adjacency, moved, pretext_task, weighted
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = GRACESettings(hidden_channels=32, projection_channels=20)
 

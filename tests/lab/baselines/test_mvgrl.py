@@ -12,7 +12,7 @@ from graphpartner.kernels.spmm import SparseMatrix
 from graphpartner.lab.baselines.mvgrl import EPSILONS, MVGRLSettings, personalized_pagerank, sparsified
 from graphpartner.system.errors import InputError
 from tests.lab.baselines.graphs import dense_adjacency, moved, odd_graph, pretext_task, weighted
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = MVGRLSettings(hidden_channels=32, window=15, windows=3)
 

@@ -14,7 +14,7 @@ from graphpartner.lab.baselines.self_supervised import PretextSettings, logistic
 from graphpartner.system.errors import InputError
 from graphpartner.training.prepared import Labelled, labelled
 from tests.lab.baselines.graphs import CPU, SMALL_SELF_SUPERVISED, pretext_task, train_with
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 @pytest.mark.parametrize("method", SMALL_SELF_SUPERVISED)

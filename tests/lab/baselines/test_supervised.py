@@ -27,7 +27,7 @@ from tests.lab.baselines.graphs import (
     odd_graph,
     weighted,
 )
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 def test_every_baseline_is_tried() -> None:
@@ -190,5 +190,5 @@ def test_wrong_input_is_named() -> None:
         train_baseline("gcn", toy(), [0], changes={"dropout": 1.5})
     with pytest.raises(InputError, match=r"batch_size = 0"):
         train_baseline("gcn", toy(), [0], batch_size=0)
-    with pytest.raises(InputError, match=r"seeds is empty"):
+    with pytest.raises(InputError, match=r"seeds = \[\]: must hold"):
         train_baseline("gcn", toy(), [])

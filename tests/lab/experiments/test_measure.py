@@ -9,7 +9,7 @@ from graphpartner.lab.experiments.graph_cache import LoadedGraph
 from graphpartner.lab.experiments.measure import run_batch
 from graphpartner.training.settings import Settings
 from tests.lab.experiments.toy import run
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 SETTINGS = Settings(hidden_channels=8, epochs=8, threshold=0.3).asdict()
 

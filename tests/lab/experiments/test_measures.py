@@ -4,7 +4,7 @@ from graphpartner.lab.experiments.graph_cache import LoadedGraph
 from graphpartner.lab.experiments.measure import measure_gpnn
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 
 def test_a_run_is_measured_at_its_own_depth_whoever_was_trained_beside_it():

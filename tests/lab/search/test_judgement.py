@@ -20,7 +20,7 @@ from graphpartner.lab.search.judgement import (
 )
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 BASE = Settings(hidden_channels=8, epochs=8, threshold=0.3)
 

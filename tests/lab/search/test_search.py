@@ -15,7 +15,7 @@ from graphpartner.lab.search.study import open_study, write_preset
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset
 from graphpartner.training.settings import Settings
-from tests.training.toy import toy
+from tests.training.graphs import toy
 
 BASE = Settings(hidden_channels=8, epochs=8, threshold=0.3)
 SPACE = {"num_steps": Choice((1, 3)), "alpha": Between(0.1, 0.9), "lr": Between(0.001, 0.1, log=True)}

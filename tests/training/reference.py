@@ -1,4 +1,4 @@
-"""A small graph that can be learned, and training as slowly as it can be written: dense, float64, one run, autograd."""
+"""Training as a plain loop: dense, float64, one run, autograd."""
 
 from dataclasses import dataclass, field
 
@@ -24,36 +24,6 @@ HISTORY = (
 )
 
 
-def toy(n: int = 40, d: int = 24, classes: int = 3, seed: int = 0) -> GraphRecord:
-    """Planted classes; node 0 has no neighbour, node 1 no feature, the last node no label."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % classes
-    together = y[:, None] == y[None, :]
-    edge = np.triu(rng.random((n, n)) < np.where(together, 0.2, 0.03), 1)
-    edge[0] = False
-    source, target = np.nonzero(edge)
-    edge_index = np.stack([np.concatenate([source, target]), np.concatenate([target, source])])
-    word = np.arange(d) % classes
-    x = (rng.random((n, d)) < np.where(word[None, :] == y[:, None], 0.35, 0.05)).astype(np.float32)
-    x[1] = 0
-    order = rng.permutation(n - 1)
-    order = order[np.argsort([np.sum(y[order[:i]] == y[order[i]]) for i in range(n - 1)], kind="stable")]
-    masks = torch.zeros(3, n, dtype=torch.bool)
-    for mask, part in zip(masks, np.split(order, [9, 21]), strict=True):
-        mask[part] = True
-    masks[2, -1] = True
-    y[-1] = -1
-    return GraphRecord(
-        x=torch.from_numpy(x),
-        edge_index=torch.from_numpy(edge_index),
-        y=torch.from_numpy(y),
-        train_mask=masks[0],
-        val_mask=masks[1],
-        test_mask=masks[2],
-        num_classes=classes,
-    )
-
-
 def enhanced(data: GraphRecord, settings: Settings) -> Tensor:
     """A_en of Eqs. 7 and 8, dense."""
     n = data.num_nodes
@@ -68,15 +38,17 @@ def enhanced(data: GraphRecord, settings: Settings) -> Tensor:
 
 @dataclass
 class SlowRun:
+    """The history of a run, and its best epoch with weights and logits."""
+
     history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
     best_epoch: int = -1
     val_loss: float = float("inf")
     weights: tuple[Tensor, ...] = ()
-    logits: Tensor | None = None
+    logits: Tensor = field(default_factory=lambda: torch.empty(0))
 
 
 def slow_train(data: GraphRecord, settings: Settings, seed: int, teacher: Tensor | None = None) -> SlowRun:
-    """One run, as the paper's algorithm and DESIGN.md describe it."""
+    """Train one run; ``teacher`` holds class probabilities [n, C] for the distillation loss."""
     X, A, n = data.x.double(), enhanced(data, settings), data.num_nodes
     if settings.features == "row":
         X = X / X.sum(1, keepdim=True).clamp(min=1e-300)
