@@ -125,15 +125,15 @@ def test_every_target_has_a_file_and_enough_runs():
 
 
 WRONG = [
-    ("target: table1", "target: table9", ["target = 'table9'", "table1"]),
-    ("title: GCN", "tilte: GCN", ["unknown key tilte", "title"]),
+    ("target: table1", "target: table9", ["target = 'table9': must be", "table1"]),
+    ("title: GCN", "tilte: GCN", ["unknown key tilte; must be one of", "title"]),
     ("title: GCN\n", "", ["the key title is missing"]),
     ("cora: 20", "cora: many", ["runs.cora = 'many'", "a whole number"]),
-    ("cora: 20", "imdb: 20", ["runs.imdb is no graph", "cora"]),
+    ("cora: 20", "imdb: 20", ["runs.imdb: must be one of", "cora"]),
     ("{method: gcn}", "{methd: gcn}", ["unknown key rows.GCN.methd", "method"]),
-    ("{method: gcn}", "{method: gpnn}", ["rows.GCN.preset must be given"]),
-    ("{method: gcn}", "gcn", ["rows.GCN must hold keys and values", "'gcn'"]),
-    ("published:\n  GCN:", "published:\n  GAT:", ["published.GAT is no row", "GCN"]),
+    ("{method: gcn}", "{method: gpnn}", ["rows.GCN.preset: must be given"]),
+    ("{method: gcn}", "gcn", ["rows.GCN = 'gcn': must be keys and values"]),
+    ("published:\n  GCN:", "published:\n  GAT:", ["published.GAT: must be one of the rows GCN"]),
     ("cora: 81.5, citeseer", "cora: high, citeseer", ["published.GCN.accuracy.cora = 'high'", "a number"]),
     ("quick: {runs: 2", "quick: {runs: 2.5", ["quick.runs = 2.5", "a whole number"]),
     ("tolerance: 1.0", "tolerance: true", ["tolerance = True", "a number"]),
