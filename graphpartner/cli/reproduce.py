@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder, versions
+from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder
 
 
 def reproduce(
@@ -31,9 +31,9 @@ def reproduce(
 ) -> None:
     """Measure the paper's tables and figures beside the published numbers; what was run before is not run again."""
     from graphpartner.lab.experiments.findings import verdicts
-    from graphpartner.lab.experiments.plan import Selection
     from graphpartner.lab.experiments.reproduce import read_results
     from graphpartner.lab.experiments.reproduce import reproduce as run_experiments
+    from graphpartner.lab.experiments.selection import Selection
     from graphpartner.lab.pages.comparison import terminal_tables, verdict_table
     from graphpartner.lab.pages.results_page import PREVIEW, write_results_page, write_target
     from graphpartner.report.terminal import notes, progress, results, show
@@ -50,7 +50,6 @@ def reproduce(
         root=root,
         quick=quick,
         run=not no_run,
-        version=versions()["graphpartner"],
     )
     selection.experiments()  # what is wrong in it is said before a folder is made
     folder = output_folder(out / "quick" if quick else out)

@@ -91,6 +91,7 @@ def _explain(invalid: "ValidationError", kind: type, text: str | bytes) -> str:
         return f"the key {'.'.join(filter(None, (name, str(error['loc'][-1]))))} is missing"
     same = [other for other, its in zip(errors, places, strict=True) if its == place]
     expected = " or ".join(dict.fromkeys(_expected(other) for other in same))
+    expected = expected.replace("a whole number or a number", "a number")
     return f"{f'{name} = ' if name else ''}{error['input']!r}: must be {expected}"
 
 

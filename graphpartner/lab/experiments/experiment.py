@@ -134,7 +134,7 @@ def _check_names(experiment: Experiment, file: str) -> None:
                     known = ", ".join(rows[row].measures)
                     raise InputError(f"{file}: {kind}.{row}.{measure}: must be one of the row's measures {known}")
                 for graph in sorted(set(numbers) - graphs):
-                    raise InputError(f"{file}: {kind}.{row}.{measure}.{graph}: must be one of {', '.join(experiment.runs)}")
+                    raise InputError(f"{file}: {kind}.{row}.{measure}.{graph}: must be one of the graphs of runs")
     for name, row in rows.items():
         if (row.method == "gpnn") != (row.preset is not None):
             raise InputError(f"{file}: rows.{name}.preset: must be given for the method gpnn, and for no other")

@@ -3,7 +3,6 @@
 Do a batch of runs: train them in one call, measure each, and say what it cost.
 """
 
-import copy
 import dataclasses
 import json
 import math
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner import __version__
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.quality import edge_quality
 from graphpartner.graph.adjacency import row_normalized
@@ -131,7 +131,7 @@ def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent)
     """Train and measure runs that belong together, and give back a line for each."""
     first = batch[0]
     if first.method in DATASET_METHODS:
-        return [run.identity | {"key": run.key, "measured": _plain(_measure_dataset(run, graph.data))} for run in batch]
+        return [_line(run, _measure_dataset(run, graph.data)) for run in batch]
     places = trainings(batch)
     data = graph.split_for([training.split for training in places])
     if first.timing:
@@ -165,8 +165,12 @@ def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent)
             found |= {"member_accuracy": found["accuracy"]} | _ensemble(members, trained, data)
         else:
             found |= _smoothness(run, int(members), trained, graph)
-        lines.append(run.identity | made | {"key": run.key, "measured": _plain(found)})
+        lines.append(_line(run, found) | made)
     return lines
+
+
+def _line(run: Run, measured: Measured) -> Line:
+    return run.identity | {"version": __version__, "key": run.key, "measured": _plain(measured)}
 
 
 def _train(batch: list[Run], data: GraphRecord, progress: Progress = silent) -> Runs | BaselineRuns:
@@ -225,14 +229,3 @@ def _measure_dataset(run: Run, data: GraphRecord) -> Measured:
     attribute = attribute_graph(data.x, data.edge_index, **run.settings)
     quality = dataclasses.asdict(edge_quality(data.x, data.edge_index, data.y, attribute))
     return {name: 100 * value if name.endswith("_rate") else value for name, value in quality.items()}
-
-
-def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """All settings of a run: the preset's or the baseline's own, with the changes."""
-    if method in DATASET_METHODS:
-        return copy.copy(changes)
-    if preset is not None:
-        return preset.replace(**changes).asdict()
-    from graphpartner.lab.baselines.catalogue import baseline_settings
-
-    return dict(baseline_settings(method, graph).settings.asdict()) | changes

@@ -11,10 +11,10 @@ from graphpartner.lab.experiments.experiment import TARGETS
 from graphpartner.lab.experiments.findings import verdicts, write_verdicts
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import Run, batches
-from graphpartner.lab.experiments.journal import Journal, Line
+from graphpartner.lab.experiments.journal import Journal, Line, locked
 from graphpartner.lab.experiments.measure import run_batch
-from graphpartner.lab.experiments.plan import Selection, Slot, places_of, plan
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, merged, read_cells, write_cells
+from graphpartner.lab.experiments.selection import Selection, Slot, places_of, plan
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
@@ -56,9 +56,9 @@ def reproduce(
             warn(f"{slot.experiment.target}, {slot.row} on {slot.graph}: {why}")
     for experiment in experiments:
         journal.compress(experiment.name)
-    results = {}
+    results: dict[str, list[Cell]] = {}
     places = [place for experiment in experiments for place in places_of(experiment, selection)]
-    with journal.alone():  # another program may write other cells of the same files
+    with locked(journal.folder):  # another program may write other cells of the same files
         for target in dict.fromkeys(experiment.target for experiment in experiments):
             own = [slot for slot in slots if slot.experiment.target == target]
             cells = [cell for slot in own for cell in _cells(slot, journal)]
@@ -86,7 +86,7 @@ def _share(slots: list[Slot], journal: Journal) -> tuple[list[Run], Wanting]:
     wanting: Wanting = {}
     for slot in slots:
         for run in slot.runs:
-            wanted[run.key] = wanted.get(run.key, run).wanting(run.measures)
+            wanted[run.key] = wanted.get(run.key, run).with_measures(run.measures)
             wanting.setdefault(run.key, set()).add(slot.experiment.name)
     missing = []
     shared: dict[str, list[Line]] = {}

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from types import NoneType
 from typing import Any
 
-from graphpartner.lab.experiments.experiment import Experiment, Number
+from graphpartner.lab.experiments.experiment import Experiment, Number, Real
 from graphpartner.lab.experiments.journal import Line
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
+from graphpartner.system.schema import check_json
 
 NOT_RUN = "not run"
 
@@ -56,18 +56,18 @@ class Cell:
     method: str
     graph: str
     measure: str
-    at: dict[str, float] = field(default_factory=dict)
-    mean: float | None = None
-    sd: float | None = None
+    at: dict[str, Real] = field(default_factory=dict)
+    mean: Real | None = None
+    sd: Real | None = None
     runs: int = 0
-    published: float | None = None
-    published_sd: float | None = None
+    published: Real | None = None
+    published_sd: Real | None = None
     source: str | None = None
-    elsewhere: float | None = None
-    elsewhere_sd: float | None = None
+    elsewhere: Real | None = None
+    elsewhere_sd: Real | None = None
     elsewhere_source: str | None = None
     seeds: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    values: list[Real] = field(default_factory=list)
     preset: str | None = None
     saw_test: bool = False
     version: str | None = None
@@ -125,7 +125,7 @@ def cells_of(
             seeds=[line["seed"] for line in lines],
             preset=preset,
             saw_test=saw_test,
-            version=lines[0]["version"] if lines else None,
+            version=", ".join(dict.fromkeys(line["version"] for line in lines)) or None,
             device=", ".join(dict.fromkeys(str(line.get("machine", line["device"])) for line in lines)) or None,
             reason=reason,
             remark=experiment.remarks.get(graph, experiment.remarks.get("all")),
@@ -224,28 +224,15 @@ def _part_of(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The cells of a results file; none where there is no file."""
+    """Return the cells of a results file; none where there is no file."""
     if not path.exists():
         return []
     try:
-        cells = [Cell(**cell) for cell in json.loads(path.read_text("utf-8"))]
-        for cell in cells:
-            _check_types(cell)
-        return cells
+        return check_json(list[Cell], path.read_bytes(), path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); move it away") from None
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} is not a list of cells ({error}): delete it to have it written again") from None
-
-
-def _check_types(cell: Cell) -> None:
-    """Raise a TypeError where a field does not hold what its annotation says, as far as anything is counted with it."""
-    for name, kinds in (("at", dict), ("seeds", list), ("values", list), ("measure", str), ("graph", str)):
-        if not isinstance(getattr(cell, name), kinds):
-            raise TypeError(f"{name} = {getattr(cell, name)!r}")
-    for name in ("mean", "sd", "published", "published_sd", "elsewhere", "elsewhere_sd"):
-        if not isinstance(getattr(cell, name), (int, float, NoneType)):
-            raise TypeError(f"{name} = {getattr(cell, name)!r}")
+    except InputError as error:
+        raise InputError(f"{error}; delete the file to have it written again") from None
 
 
 def write_cells(path: Path, cells: list[Cell]) -> None:

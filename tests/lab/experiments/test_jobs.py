@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from graphpartner.lab.experiments.jobs import REPLICAS_ON_GPU, batches, trainings
 from tests.lab.experiments.toy import run
 
@@ -71,15 +69,6 @@ def test_where_the_split_goes_by_the_seed_nothing_is_shared():
     ensemble = dataclasses.replace(run(1, graph="amazon-photo"), members=16)
     assert len(trainings([single, ensemble])) == 17
     assert {training.split for training in ensemble.trainings} == {1}
-
-
-@pytest.mark.parametrize("name", ["generations", "groups"])
-def test_a_setting_that_came_later_leaves_the_keys_of_earlier_runs(name):
-    before, without = run(0), dict(run(0).settings)
-    later = dataclasses.replace(before, settings=without | {name: 1})
-    other = dataclasses.replace(before, settings=without | {name: 2})
-    assert later.key == before.key != other.key
-    assert other.identity["settings"][name] == 2
 
 
 def test_cost_counts_every_training_and_what_it_touches():

@@ -30,7 +30,7 @@ def test_lines_are_found_again(tmp_path):
 def test_a_run_is_known_by_its_whole_configuration():
     base = run(0, alpha=0.1)
     assert base.key == run(0, alpha=0.1).key
-    assert base.key == base.wanting(["energy"]).key  # what is measured is no part of it
+    assert base.key == base.with_measures(["energy"]).key  # what is measured is no part of it
     others = [run(1, alpha=0.1), run(0, alpha=0.2), run(0, method="gcn", alpha=0.1), run(0, graph="cora", alpha=0.1)]
     assert len({base.key, *(other.key for other in others)}) == 5
 
@@ -63,16 +63,21 @@ def test_a_torn_line_is_ignored_and_repaired(tmp_path):
 def test_a_damaged_line_is_named(tmp_path):
     whole = line(run(0), accuracy=70.0)
     (tmp_path / "table1.jsonl").write_text(f"{json.dumps(whole)}\nnonsense\n{json.dumps(whole)}\n")
-    with pytest.raises(InputError, match=r"table1\.jsonl, line 2 is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 2: must be JSON .*; delete the line to run it again$"):
         Journal(tmp_path)
     without = {name: value for name, value in whole.items() if name != "seed"}
-    for wrong in (whole | {"measured": 3}, whole | {"measured": {"accuracy": "abc"}}, without):
+    for wrong, words in (
+        (whole | {"measured": 3}, "measured = 3: must be keys and values"),
+        (whole | {"measured": {"accuracy": "abc"}}, "measured.accuracy = 'abc': must be a number"),
+        (whole | {"format": 2}, "format = 2: must be 1"),
+        (without, "the key seed is missing"),
+    ):
         (tmp_path / "table1.jsonl").write_text(json.dumps(wrong) + "\n")
-        with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+        with pytest.raises(InputError, match=rf"table1\.jsonl, line 1: {words}"):
             Journal(tmp_path)
     (tmp_path / "table1.jsonl").unlink()
     (tmp_path / "table1.jsonl.gz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl\.gz: is damaged"):
         Journal(tmp_path)
 
 
@@ -110,7 +115,7 @@ def test_a_damaged_archive_is_named(tmp_path, harm):
     journal.compress("table1")
     path = tmp_path / "table1.jsonl.gz"
     path.write_bytes(harm(path.read_bytes()))
-    with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl\.gz: is damaged"):
         Journal(tmp_path)
 
 
@@ -122,15 +127,15 @@ def _flipped(whole):
 @pytest.mark.parametrize("value", ["NaN", "{}", '"high"', "[[1.0]]", "[NaN]"])
 def test_a_measure_that_is_none(tmp_path, value):
     (tmp_path / "table1.jsonl").write_text(
-        f'{{"key": "k", "seed": 0, "version": "1", "device": "cpu", "measured": {{"accuracy": {value}}}}}\n'
+        f'{{"key": "k", "format": 1, "seed": 0, "version": "", "device": "", "measured": {{"accuracy": {value}}}}}\n'
     )
-    with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 1: .*measured\.accuracy"):
         Journal(tmp_path)
 
 
 def test_runs_are_kept_in_a_folder(tmp_path):
     (tmp_path / "runs").write_text("mine")
-    with pytest.raises(InputError, match="runs is no folder"):
+    with pytest.raises(InputError, match="runs: must be a folder"):
         Journal(tmp_path / "runs")
 
 

@@ -3,21 +3,20 @@
 import dataclasses
 import json
 import shutil
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from graphpartner.lab.experiments import plan as planning
 from graphpartner.lab.experiments import reproduce as module
+from graphpartner.lab.experiments import selection as planning
 from graphpartner.lab.experiments.experiment import TARGETS, Quick, Row, load_experiments
 from graphpartner.lab.experiments.jobs import Run
 from graphpartner.lab.experiments.journal import read_lines
-from graphpartner.lab.experiments.plan import Selection
 from graphpartner.lab.experiments.reproduce import reproduce
+from graphpartner.lab.experiments.selection import Selection
 from graphpartner.system.errors import InputError
 
-RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
+RUN = {"method", "graph", "settings", "seed", "device", "members", "timing"}
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -40,7 +39,7 @@ def tiny(monkeypatch):
 
 
 def quick(*targets, **options):
-    return Selection(targets, device="cpu", quick=True, version="0", **options)
+    return Selection(targets, device="cpu", quick=True, **options)
 
 
 def test_table2(tmp_path):
@@ -195,7 +194,7 @@ def test_without_running(tmp_path, tiny):
 @pytest.mark.slow
 def test_the_committed_results_follow_from_the_committed_runs(tmp_path):
     shutil.copytree(RESULTS / "runs", tmp_path / "runs")
-    results = reproduce(Selection(run=False, version=version("graphpartner")), tmp_path)
+    results = reproduce(Selection(run=False), tmp_path)
     assert set(results) == set(TARGETS)
     for name in (*TARGETS, "verdicts"):
         assert (tmp_path / f"{name}.json").read_bytes() == (RESULTS / f"{name}.json").read_bytes(), name

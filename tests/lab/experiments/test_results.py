@@ -124,9 +124,15 @@ def test_files(tmp_path):
     assert read_cells(tmp_path / "a.json") == cells
     assert read_cells(tmp_path / "b.json") == []
     whole = dataclasses.asdict(cells[0])
-    for wrong in ({"row": 1}, whole | {"at": None}, whole | {"mean": "abc"}, whole | {"values": 3}):
+    for wrong, words in (
+        ({"row": 1}, "row = 1: must be text"),
+        (whole | {"at": None}, "at = None: must be keys and values"),
+        (whole | {"mean": "abc"}, "mean = 'abc': must be a number"),
+        (whole | {"values": 3}, "values = 3: must be a list"),
+        (whole | {"spread": 3}, "unknown key .*spread; must be one of experiment, row"),
+    ):
         (tmp_path / "b.json").write_text(json.dumps([wrong]))
-        with pytest.raises(InputError, match=r"b\.json is not a list of cells"):
+        with pytest.raises(InputError, match=rf"b\.json: .*{words}.*; delete the file to have it written again"):
             read_cells(tmp_path / "b.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match=r"folder\.json: cannot be read"):

@@ -8,11 +8,11 @@ from graphpartner.graph.catalogue import CATALOGUE, data_root
 from graphpartner.lab.experiments.experiment import TARGETS, Experiment, Row, load_experiments
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run
-from graphpartner.lab.experiments.measure import settings_of
 from graphpartner.lab.experiments.results import Cell, grid
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset as find_preset
+from graphpartner.training.settings import Settings
 
 QUICK_GRAPH = "citeseer"  # built in
 
@@ -30,7 +30,6 @@ class Selection:
         root: the data root.
         quick: the preview on the built-in graph.
         run: False: only what the journal has, of whichever device.
-        version: of the package.
     """
 
     targets: tuple[str, ...] = ("all",)
@@ -41,7 +40,6 @@ class Selection:
     root: str | None = None
     quick: bool = False
     run: bool = True
-    version: str = ""
 
     def experiments(self) -> list[Experiment]:
         """The files of the targets; whatever is wrong in the selection is said here."""
@@ -126,10 +124,8 @@ def _fill(slot: Slot, row: Row, seeds: int, selection: Selection, device: str) -
                 own["epochs"] = whole["epochs"] = min(int(whole["epochs"]), slot.experiment.quick.epochs)
             kept = {} if row.method == "gpnn" else own
             together = seeds if row.timing == "together" else 0
-            run = Run(
-                row.method, slot.graph, whole, 0, device, selection.version, row.members, row.timing, together, kept
-            )
-            run = run.wanting(row.measures)
+            run = Run(row.method, slot.graph, whole, 0, device, row.members, row.timing, together, kept)
+            run = run.with_measures(row.measures)
             slot.options.append([dataclasses.replace(run, seed=seed) for seed in range(seeds)])
     except (InputError, ImportError) as error:
         slot.reason = str(error)
@@ -157,3 +153,14 @@ def _vary(experiment: Experiment, selection: Selection) -> dict[str, list[float]
 def _setting(method: str, name: str) -> str:
     """What a baseline calls layers are propagation steps of GPNN."""
     return {"gpnn": "num_steps"}.get(method, "layers") if name == "steps" else name
+
+
+def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return all settings of a run: those of the preset or of the baseline, with the changes."""
+    if method in DATASET_METHODS:
+        return dict(changes)
+    if preset is not None:
+        return preset.replace(**changes).asdict()
+    from graphpartner.lab.baselines.catalogue import baseline_settings
+
+    return baseline_settings(method, graph).settings.asdict() | changes
