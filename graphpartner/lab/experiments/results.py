@@ -246,3 +246,31 @@ def _number(numbers: dict[str, dict[str, dict[str, Number]]], row: str, measure:
     if isinstance(found, list):
         return found[0], found[1]
     return found, None
+
+
+def find_cell(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy") -> Cell | None:
+    """Return the cell of a row on a graph that has a mean."""
+    for cell in cells:
+        if (cell.row, cell.graph, cell.measure) == (row, graph, measure) and cell.mean is not None:
+            return cell
+    return None
+
+
+def curve(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy", over: str = "steps") -> list[Cell]:
+    """Return the cells of a row over a varied value, in its order."""
+    own = [
+        cell
+        for cell in cells
+        if (cell.row, cell.graph, cell.measure) == (row, graph, measure) and cell.mean is not None and over in cell.at
+    ]
+    return sorted(own, key=lambda cell: cell.at[over])
+
+
+def means(cells: Sequence[Cell]) -> list[float]:
+    """Return the means of the cells that have one."""
+    return [cell.mean for cell in cells if cell.mean is not None]
+
+
+def graphs_of(cells: Sequence[Cell]) -> list[str]:
+    """Return the graphs that have a mean, in the order of the cells."""
+    return list(dict.fromkeys(cell.graph for cell in cells if cell.mean is not None))

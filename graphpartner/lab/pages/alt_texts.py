@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from graphpartner.graph.catalogue import title
-from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import curve, graphs_of, means
+from graphpartner.lab.experiments.results import Cell, curve, graphs_of, means
 from graphpartner.lab.pages.comparison import MEASURES, number
 
 

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphpartner.graph.catalogue import title
+from graphpartner.lab.experiments.findings import Verdict
 from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import Verdict
 from graphpartner.report.terminal import Column, blocks, fitted, natural
 
 MEASURES = {

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphpartner.graph.catalogue import title
-from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import curve, find_cell, graphs_of, means
+from graphpartner.lab.experiments.results import Cell, curve, find_cell, graphs_of, means
 from graphpartner.lab.pages.figures import BAND, COLOURS, GRAPH, GREY, LINES, MARKS, SIZE, SMALL, STYLE, WHOLE, save
 
 COLUMNS = 3

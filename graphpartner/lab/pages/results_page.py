@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from graphpartner.graph.catalogue import title
 from graphpartner.lab.experiments.experiment import TARGETS
-from graphpartner.lab.experiments.findings import AHEAD_OF_ALL, NEAR, PAPER_ROW, nearly, verdicts
+from graphpartner.lab.experiments.findings import AHEAD_OF_ALL, NEAR, PAPER_ROW, Verdict, nearly, verdicts
 from graphpartner.lab.experiments.reproduce import read_results
-from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import Verdict, find_cell, graphs_of
+from graphpartner.lab.experiments.results import Cell, find_cell, graphs_of
 from graphpartner.lab.pages.alt_texts import alt_text
 from graphpartner.lab.pages.comparison import COUNTS, RULE, difference, mark, markdown, number, published, verdict_lines
 from graphpartner.lab.pages.result_figures import FIGURES, draw

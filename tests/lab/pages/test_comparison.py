@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from rich.console import Console
 
-from graphpartner.lab.experiments import findings as table_findings
+from graphpartner.lab.experiments import findings
+from graphpartner.lab.experiments.findings import Verdict
 from graphpartner.lab.experiments.reproduce import read_results
 from graphpartner.lab.experiments.results import write_cells
-from graphpartner.lab.experiments.verdict import Verdict
 from graphpartner.lab.pages.alt_texts import SEEN, alt_text
 from graphpartner.lab.pages.comparison import difference, markdown, mean_sd, published, short, terminal_tables
 from graphpartner.lab.pages.result_figures import FIGURES, draw, draw_accuracies
@@ -248,7 +248,7 @@ def test_the_page_in_short(tmp_path):
         *baselines([81.0, 81.2, 81.1]),
     ]
     rows[2] = dataclasses.replace(rows[2], published=82.5)
-    found = [*table_findings.table1(rows), Verdict("bounds", "Proposition 1", "always", False, "")]
+    found = [*findings.table1(rows), Verdict("bounds", "Proposition 1", "always", False, "")]
     assert in_short(rows, found).splitlines() == [
         "| test accuracy, % | Cora |",
         "|---|---|",
