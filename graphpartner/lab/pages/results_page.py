@@ -33,12 +33,12 @@ Results = Mapping[str, Sequence[Cell]]
 
 CHOSEN = (
     "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
-    "says otherwise. The rule of the search, likelihood where accuracies differ too little to decide, was fixed "
-    "after a comparison with test accuracy on Cora and CiteSeer; the other graphs played no part in it. Where all "
-    "splits are random, no run of a search sees the labels of its own split's test nodes, but a validation node of "
-    "one split is a test node of others. Most presets were searched again after the test accuracy of an earlier winner was known; "
-    "validation chose each of them. Baselines have their authors' settings where these do well, otherwise the best of "
-    "a search on validation nodes, usually of 2 to 50 configurations where GPNN had 48 to 276."
+    "says otherwise. The rule of the search, likelihood where accuracies differ too little to decide, was fixed after "
+    "a comparison with test accuracy on Cora and CiteSeer; the other graphs played no part in it. Where all splits "
+    "are random, no run of a search sees the labels of its own split's test nodes, but a validation node of one split "
+    "is a test node of others. Most presets were searched again after the test accuracy of an earlier winner was "
+    "known; validation chose each of them. Baselines have their authors' settings where these do well, otherwise the "
+    "best of a search on validation nodes, usually of 2 to 50 configurations where GPNN had 48 to 276."
 )
 FINDINGS, SHORTFALLS, CLAIMS = "The paper's findings", "Where we fall short", "What we claim ourselves"
 PREVIEW = (

@@ -264,10 +264,10 @@ def test_a_missing_preset_is_a_reason(tmp_path, tiny):
     ("selection", "words"),
     [
         (Selection(("table9",)), "table9: must be one of table1"),
-        (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be among citeseer"),
-        (Selection(("table1",), methods=("bert",)), "--methods bert: must be among appnp"),
+        (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be one of citeseer"),
+        (Selection(("table1",), methods=("bert",)), "--methods bert: must be one of appnp"),
         (Selection(("table1",), seeds=0), "--seeds 0: must be 1 or more"),
-        (Selection(("fig1",), methods=("gpnn",)), "fig1: nothing there is of these graphs and methods"),
+        (Selection(("fig1",), methods=("gpnn",)), "fig1: must have a cell of these graphs and methods"),
     ],
 )
 def test_wrong_selections(tmp_path, selection, words):
