@@ -1,3 +1,5 @@
+"""Figures are deterministic and whole, and labels do not cover curves."""
+
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -55,11 +57,11 @@ def test_the_curves_in_the_repository_are_of_the_preset_as_it_is_now():
     assert content["settings"] == {name: getattr(settings, name) for name in content["settings"]}
 
 
-def test_what_was_trained_is_told_where_no_curve_is():
+def test_the_label_of_the_trained_depth_is_above_all_curves():
     figure = matplotlib.figure.Figure()
     _draw_accuracy(figure.subplots(), published())
     (axes,) = figure.axes
-    (told,) = (text for text in axes.texts if "trained at" in text.get_text())
+    (label,) = (text for text in axes.texts if "trained at" in text.get_text())
     figure.canvas.draw()
-    lowest = axes.transData.inverted().transform(told.get_window_extent().corners())[:, 1].min()
+    lowest = axes.transData.inverted().transform(label.get_window_extent().corners())[:, 1].min()
     assert lowest > max(published().accuracy + published().graph_accuracy)
