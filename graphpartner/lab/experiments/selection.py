@@ -123,17 +123,11 @@ def _fill(slot: Slot, row: Row, seeds: int, selection: Selection, device: str) -
             if selection.quick and "epochs" in whole:
                 own["epochs"] = whole["epochs"] = min(int(whole["epochs"]), slot.experiment.quick.epochs)
             run = Run(
-                row.method,
-                slot.graph,
-                whole,
-                seed=0,
-                device=device,
-                members=row.members,
-                timing=row.timing,
+                row.method, slot.graph, whole, 0, device, row.members, row.timing,
                 together=seeds if row.timing == "together" else 0,
                 changes={} if row.method == "gpnn" else own,
                 measures=frozenset(row.measures),
-            )
+            )  # fmt: skip
             slot.options.append([dataclasses.replace(run, seed=seed) for seed in range(seeds)])
     except (InputError, ImportError) as error:
         slot.reason = str(error)

@@ -9,7 +9,7 @@ import pytest
 from graphpartner.lab.experiments import findings
 from graphpartner.lab.experiments.findings import paired, verdicts
 from graphpartner.lab.experiments.reproduce import read_results
-from tests.lab.experiments.toy import baselines, cell, curve
+from tests.lab.experiments.examples import baselines, cell, curve
 
 RESULTS = Path(__file__).parents[3] / "results"
 STEPS = (2, 4, 6, 8, 12, 15)
@@ -19,11 +19,11 @@ def along(*values):
     return dict(zip(STEPS, values, strict=True))
 
 
-def judged(findings, cells):
-    return {verdict.finding: verdict.holds for verdict in findings(cells)}
+def judged(judge, cells):
+    return {verdict.finding: verdict.holds for verdict in judge(cells)}
 
 
-def test_paired():
+def test_paired() -> None:
     found = paired([cell("a", [80, 81, 82, 83])], [cell("b", [79, 80.5, 80.5, 82])])
     assert found.mean == pytest.approx(1.0)
     assert found.pairs == 4
@@ -32,7 +32,7 @@ def test_paired():
     fewer = dataclasses.replace(cell("b", [79, 80.5]), seeds=[3, 9])  # one seed in common
     assert paired([cell("a", [80, 81, 82, 83])], [fewer]) is None
     assert not paired([cell("a", [80, 81, 82])], [cell("b", [80, 81, 82])]).ahead
-    assert paired([cell("a", [80, 81])], [cell("b", [70, 71])]) is None  # two never tell
+    assert paired([cell("a", [80, 81])], [cell("b", [70, 71])]) is None  # two pairs show nothing
 
 
 def fig3_cells(gpnn=(84, 84, 84, 84, 84, 84), gap=(0.5, 0.5, 0.5, 0.5, 0.5, 0.5), gcn=(81, 78, 70, 40, 30, 30)):
@@ -42,7 +42,7 @@ def fig3_cells(gpnn=(84, 84, 84, 84, 84, 84), gap=(0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
     return cells
 
 
-def test_fig3():
+def test_fig3() -> None:
     assert judged(findings.fig3, fig3_cells()) == {
         "On Cora GCN collapses past 6 steps": True,
         "On Cora GAT collapses past 6 steps": True,
@@ -55,12 +55,12 @@ def test_fig3():
     assert list(found.values()) == [True, True, False, False]
 
 
-def test_fig3_without_data():
+def test_fig3_without_data() -> None:
     assert judged(findings.fig3, []) == {}
     assert judged(findings.fig3, curve("GPNN", along(*[84] * 6))) == {}
 
 
-def test_fig4():
+def test_fig4() -> None:
     full, slightly = along(80, 84, 84, 84, 84, 83.5), along(79.7, 83.7, 83.7, 83.7, 83.7, 83.2)
     cells = (
         curve("full", full) + curve("w/o rectification", slightly) + curve("w/o partner", along(80, 83, 82, 80, 75, 70))
@@ -79,7 +79,7 @@ def fig5_cells(energy, without, accuracy):
     return cells + curve("with", along(*accuracy))
 
 
-def test_fig5():
+def test_fig5() -> None:
     falling = (60, 50, 40, 30, 20, 10)
     found = judged(findings.fig5, fig5_cells(falling, (6, 5, 4, 3, 2, 1), (80, 83, 84, 84, 82, 81)))
     assert list(found.values()) == [True, True]
@@ -94,14 +94,14 @@ def layers(measure, values):
 
 
 @pytest.mark.parametrize(("energy", "holds"), [(1.0, [True, True, True]), (100.0, [False, True, False])])
-def test_fig1(energy, holds):
+def test_fig1(energy, holds) -> None:
     cells = [cell("GCN", [1000.0], measure="input_energy"), *layers("layer_energy", [energy] * 8)]
     cells += layers("layer_s_min", [1e-6] * 8) + layers("layer_s_max", [4.0] * 8)
     cells += layers("layer_lower", [0.0] * 8) + layers("layer_upper", [50.0] * 8)
     assert list(judged(findings.fig1, cells).values()) == holds
 
 
-def test_table1():
+def test_table1() -> None:
     best, alone = cell("GPNN (best)", [86, 86.2, 85.9]), cell("GPNN (paper)", [84, 84.2, 83.9])
     others = baselines([81, 81.3, 81])
     assert judged(findings.table1, [best, alone, *others]) == {
@@ -113,7 +113,7 @@ def test_table1():
     empty = dataclasses.replace(cell("GAT", [0.0], method="gat"), mean=None, seeds=[], values=[])
     for missing in (rest, [*rest, empty]):
         verdicts = list(findings.table1([best, alone, *missing]))
-        assert [verdict.holds for verdict in verdicts] == [None, None]  # who was not run may be ahead
+        assert [verdict.holds for verdict in verdicts] == [None, None]  # a row that was not run may be ahead
         assert all(verdict.numbers.endswith("; too few runs: GAT") for verdict in verdicts)
     strong = [cell("GRAND", [85.9, 86.3, 85.8], method="grand") if each.row == "GRAND" else each for each in others]
     paper, every = findings.table1([best, alone, *strong])
@@ -123,7 +123,7 @@ def test_table1():
     assert "not ahead of GRAND" in every.numbers
 
 
-def test_reaching_what_is_published_elsewhere():
+def test_reaching_what_is_published_elsewhere() -> None:
     near = dataclasses.replace(cell("GCN", [81, 81.4], method="gcn"), elsewhere=82.1, elsewhere_source="someone")
     assert judged(findings.table1, [near]) == {
         "Our GCN reaches what is published elsewhere for it on the public splits": True
@@ -135,7 +135,7 @@ def test_reaching_what_is_published_elsewhere():
     assert verdict.numbers == "Cora -1.10"
 
 
-def test_table3():
+def test_table3() -> None:
     def gains(**points):
         cells = []
         for graph, gain in points.items():
@@ -153,7 +153,7 @@ def test_table3():
     assert gains(cora=0.6) == {}
 
 
-def test_table4():
+def test_table4() -> None:
     def times(*ours):
         cells = []
         for graph, seconds in zip(
@@ -173,7 +173,7 @@ def test_table4():
     }
 
 
-def test_scores():
+def test_scores() -> None:
     plain, worse, same = [74, 74.5, 74.2], [70, 70.4, 70.3], [74.1, 74.4, 74.2]
     cells = [cell("inner, self", plain), cell("softmax, self", worse), cell("cosine, neighbours", same)]
     assert list(judged(findings.scores, cells).values()) == [True, True]
@@ -183,7 +183,7 @@ def test_scores():
     assert list(judged(findings.scores, cells).values()) == [False]  # there the paper says improved
 
 
-def test_bounds():
+def test_bounds() -> None:
     def point(steps, mixed):
         values = {"graph_energy": 0.2, "mixed_energy": mixed, "published_lower": 0.1, "published_upper": 0.5}
         values |= {"lower": 0.05, "upper": 0.9}
@@ -194,7 +194,7 @@ def test_bounds():
     assert list(judged(findings.bounds, point(2, 0.6)).values()) == [True, True, False, True, True]
 
 
-def test_beyond():
+def test_beyond() -> None:
     cells = [cell("paper", [80, 81, 82]), cell("tuned", [82, 83.1, 84.1]), cell("views", [82, 83, 84])]
     cells += [cell("distilled", [83, 84, 85]), cell("ensemble of 16", [82, 82.2, 82.1])]
     assert list(judged(findings.beyond, cells).values()) == [True, False, True]
@@ -202,6 +202,6 @@ def test_beyond():
     assert list(judged(findings.beyond, [*cells, members]).values()) == [True, False, True, True]
 
 
-def test_committed_verdicts_follow_from_the_committed_data():
+def test_committed_verdicts_follow_from_the_committed_data() -> None:
     committed = json.loads((RESULTS / "verdicts.json").read_text())
     assert [dataclasses.asdict(verdict) for verdict in verdicts(read_results(RESULTS))] == committed

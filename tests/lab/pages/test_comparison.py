@@ -20,7 +20,7 @@ from graphpartner.lab.pages.comparison import difference, markdown, mean_sd, pub
 from graphpartner.lab.pages.result_figures import FIGURES, alt_text, draw, draw_accuracies
 from graphpartner.lab.pages.results_page import in_short, notes, results_page, write_results_page
 from graphpartner.report.terminal import show
-from tests.lab.experiments.toy import baselines, cell, curve
+from tests.lab.experiments.examples import baselines, cell, curve
 
 REPOSITORY = Path(__file__).parents[3]
 STEPS = (2, 4, 8, 16)
@@ -43,7 +43,7 @@ def page_of(folder, page):
     return results_page(results, findings.verdicts(results), folder, page)
 
 
-def test_terminal(capsys):
+def test_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for table in terminal_tables("table1", table1(), 240):
         show(table)
     out = capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_terminal(capsys):
     assert steps.split() == ["steps", "2", "4", "8", "16"]
 
 
-def test_measures_have_a_column_or_a_table_each():
+def test_measures_have_a_column_or_a_table_each() -> None:
     cells = [cell("GPNN", [9.0], measure=measure) for measure in ("parameters", "seconds")]
     (both,) = rendered("table3", cells, 80)
     assert both.splitlines()[0] == "table3"
@@ -87,7 +87,7 @@ COMMITTED = {"made up": table1()} | read_results(REPOSITORY / "results")
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("target", list(COMMITTED))
-def test_numbers_and_names_are_whole_at_every_width(target, width):
+def test_numbers_and_names_are_whole_at_every_width(target: str, width) -> None:
     cells = [each for each in COMMITTED[target] if each.measure != "picture"]
     text = "".join(rendered(target, cells, width))
     assert "…" not in text
@@ -103,13 +103,13 @@ def test_numbers_and_names_are_whole_at_every_width(target, width):
     assert not expected - Counter(text.split())
 
 
-def test_a_graph_that_joins_the_catalogue_has_a_column(monkeypatch):
+def test_a_graph_that_joins_the_catalogue_has_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CATALOGUE, "mine", CATALOGUE["pubmed"])
     cells = [cell("GCN", [80.0]), cell("GCN", [70.0], "mine")]
     assert markdown(cells).splitlines()[0] == "| test accuracy, % | Cora | PubMed |"
 
 
-def test_markdown():
+def test_markdown() -> None:
     lines = markdown(table1()).splitlines()
     assert lines[0] == "| test accuracy, % | CiteSeer | A-Photo |"
     assert "**84.20 ± 0.28** (2) †<br>paper 86.0 ± 0.4, -1.80 lower" in lines[2]
@@ -123,7 +123,7 @@ def test_markdown():
     ]
 
 
-def test_the_page_says_where_we_fall_short(tmp_path):
+def test_the_page_says_where_we_fall_short(tmp_path: Path) -> None:
     write_cells(tmp_path / "table1.json", table1())
     write_cells(tmp_path / "fig4.json", depth_cells("fig4"))
     results = read_results(tmp_path)
@@ -145,19 +145,19 @@ def test_the_page_says_where_we_fall_short(tmp_path):
     assert behind < before < text.index("<details><summary>The numbers behind the figure</summary>")
 
 
-def test_a_shortfall_is_told_once_and_counts_are_none(tmp_path):
+def test_a_shortfall_is_listed_once_and_counts_are_none(tmp_path: Path) -> None:
     ours = table1()[0]
     again = dataclasses.replace(ours, row="paper", remark="the same numbers elsewhere")
     edges = dataclasses.replace(cell("graph", [5278.0], measure="edges"), published=5429, outcome="lower")
     behind = dataclasses.replace(cell("JKNet", [71.4, 71.4], "citeseer"), outcome="holds", elsewhere=72.5)
     write_cells(tmp_path / "table1.json", [ours, again, edges, behind])
     text = page_of(tmp_path, tmp_path / "page.md")
-    told = text[text.index("## Where we fall short") : text.index("## Table 1")]
-    assert [line.split(" | ")[1] for line in told.splitlines()[6:] if line] == ["GPNN (best)", "JKNet"]
-    assert "| JKNet | CiteSeer | 72.5 elsewhere | 71.40 | -1.10 |" in told
+    shortfalls = text[text.index("## Where we fall short") : text.index("## Table 1")]
+    assert [line.split(" | ")[1] for line in shortfalls.splitlines()[6:] if line] == ["GPNN (best)", "JKNet"]
+    assert "| JKNet | CiteSeer | 72.5 elsewhere | 71.40 | -1.10 |" in shortfalls
 
 
-def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path):
+def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path: Path) -> None:
     cells = [cell("GPNN (paper)", [80, 80.1, 80.05]), cell("GPNN (best)", [86, 86.2, 86.1])]
     write_cells(tmp_path / "table1.json", [*cells, *baselines([81, 81.3, 81.15])])
     text = page_of(tmp_path, tmp_path / "page.md")
@@ -195,7 +195,7 @@ def depth_cells(target):
 
 
 @pytest.mark.parametrize("target", list(FIGURES))
-def test_every_figure_is_drawn(tmp_path, target):
+def test_every_figure_is_drawn(tmp_path: Path, target: str) -> None:
     svg = draw(target, depth_cells(target), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{target}.svg"]
     content = svg.read_bytes()
@@ -207,7 +207,7 @@ def test_every_figure_is_drawn(tmp_path, target):
     assert draw(target, depth_cells(target), tmp_path).read_bytes() == content
 
 
-def test_every_figure_is_described_in_a_sentence():
+def test_every_figure_is_described_in_a_sentence() -> None:
     texts = {target: alt_text(target, depth_cells(target)) for target in FIGURES}
     assert texts["fig3"].startswith("From 2 to 16 steps, MADGap on Cora: GPNN 80 to 80, GCN 80.5 to 80.1, GAT")
     assert texts["fig1"].endswith("beside it 2 nodes in the plane by their embedding, in 2 classes")
@@ -223,20 +223,20 @@ def test_every_figure_is_described_in_a_sentence():
     )
 
 
-def test_no_data_no_figure(tmp_path):
+def test_no_data_no_figure(tmp_path: Path) -> None:
     assert draw("fig3", [], tmp_path) is None
     assert draw("table2", table1(), tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("mean", "told"), [(46.5, ["◂ 46.5"]), (80.0, [])])
-def test_a_method_far_below_the_others_is_told_in_words(mean, told):
+@pytest.mark.parametrize(("mean", "words"), [(46.5, ["◂ 46.5"]), (80.0, [])])
+def test_a_method_far_below_the_others_is_printed_at_the_edge(mean, words) -> None:
     figure = Figure()
     draw_accuracies(figure, [*table1(), cell("MLP", [mean], "citeseer", method="mlp")])
-    assert [text.get_text() for axes in figure.axes for text in axes.texts] == told
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == words
 
 
-def test_a_grid_of_which_some_points_were_never_run(tmp_path):
+def test_a_grid_of_which_some_points_were_never_run(tmp_path: Path) -> None:
     cells = depth_cells("bounds")
     holes = [dataclasses.replace(each, mean=None, values=[]) if each.at["alpha"] > 0.4 else each for each in cells]
     assert "at α = 0.1" in alt_text("bounds", holes)
@@ -247,7 +247,7 @@ def test_a_grid_of_which_some_points_were_never_run(tmp_path):
     assert "![" not in page_of(tmp_path, tmp_path / "page.md")  # the figure there is an older one
 
 
-def test_links_lead_to_figures_wherever_they_lie(tmp_path):
+def test_links_lead_to_figures_wherever_they_lie(tmp_path: Path) -> None:
     folder = tmp_path / "my (results)"
     folder.mkdir()
     write_cells(folder / "fig4.json", depth_cells("fig4"))
@@ -255,7 +255,7 @@ def test_links_lead_to_figures_wherever_they_lie(tmp_path):
     assert "](my%20%28results%29/fig4.svg)" in page_of(folder, tmp_path / "my page.md")
 
 
-def test_the_page_in_short(tmp_path):
+def test_the_page_in_short(tmp_path: Path) -> None:
     rows = [
         dataclasses.replace(cell("GPNN (paper)", [84.2, 84.3, 84.1]), published=86.0, outcome="lower"),
         dataclasses.replace(cell("GPNN (best)", [86.1, 86.3, 86.2]), published=86.0, outcome="higher"),
@@ -281,12 +281,12 @@ def test_the_page_in_short(tmp_path):
     assert in_short([], []) == ""
 
 
-def test_the_committed_page_follows_from_the_committed_results():
+def test_the_committed_page_follows_from_the_committed_results() -> None:
     page = REPOSITORY / "docs" / "results.md"
     assert page_of(REPOSITORY / "results", page) == page.read_text()
 
 
-def test_one_thread_is_one(tmp_path):
+def test_one_thread_is_one(tmp_path: Path) -> None:
     machines = "a CPU, 1 threads", "a CPU, 11 threads"
     cells = [
         dataclasses.replace(cell("GPNN", [80.0], graph), device=machine)
@@ -296,7 +296,7 @@ def test_one_thread_is_one(tmp_path):
     assert "Measured on a CPU, 1 thread; a CPU, 11 threads;" in page_of(tmp_path, tmp_path / "results.md")
 
 
-def test_a_remark_says_whom_it_is_about_and_is_told_where_a_method_is_behind_its_own_authors():
+def test_a_remark_names_its_row_and_appears_where_a_method_is_behind_its_own_authors() -> None:
     near = dataclasses.replace(
         cell("JKNet", [71.4], "citeseer"), experiment="table1-jknet", outcome="holds", remark="one seed"
     )
