@@ -218,18 +218,23 @@ def journal(folder: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, text.splitlines())
 
 
+YOUNGER = {"generations": 1, "groups": 1, "regression_decay": 0.0}
+
+
 def run_item(line: dict[str, Any]) -> Item:
-    """Make an item of one line of a journal; its key, by which later calls find it, is part of it."""
+    """Make an item of one line of a journal."""
     measured = {name: value for name, value in line["measured"].items() if name not in COST}
     classes = {name: measured.pop(name) for name in ("accuracy", "val_accuracy") if name in measured}
     always: dict[str, Any] = {
         name: line[name] for name in ("method", "graph", "seed", "members", "timing", "split") if name in line
     }
-    always |= {"settings": digest_of(line["settings"])}
+    # the record was made when lines left these settings out
+    settings = {name: value for name, value in line["settings"].items() if YOUNGER.get(name) != value}
+    always |= {"settings": digest_of(settings)}
     for name in ("parameters", "nodes", "edges", "classes"):
         if name in measured:
             always[name] = measured.pop(name)
-    return Item(always, {"key": line["key"]} | exact(measured) | exact(classes), classes)
+    return Item(always, exact(measured) | exact(classes), classes)
 
 
 def joins(place: Place) -> Items:

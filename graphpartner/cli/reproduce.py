@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder, versions
+from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder
 
 
 def reproduce(
@@ -17,25 +17,26 @@ def reproduce(
     ],
     graphs: Annotated[list[str] | None, typer.Option("--graphs", help="only these, separated by commas")] = None,
     methods: Annotated[list[str] | None, typer.Option("--methods", help="only these, separated by commas")] = None,
-    seeds: Annotated[int | None, typer.Option(help="runs of each cell, else what its file says")] = None,
+    seeds: Annotated[int | None, typer.Option(help="runs per cell, else the number in its file")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="folder of the results", metavar="DIR")] = Path("results"),
     root: DataOption = None,
     quick: Annotated[bool, typer.Option("--quick", help="a preview on the built-in graph, into DIR/quick")] = False,
     no_run: Annotated[
-        bool, typer.Option("--no-run", help="train nothing: tables, figures and page from the runs there are")
+        bool, typer.Option("--no-run", help="train nothing: tables, figures and page from the runs that exist")
     ] = False,
     page: Annotated[
         Path | None, typer.Option(help="where the page of all results is written, else DIR/results.md", metavar="FILE")
     ] = None,
 ) -> None:
-    """Measure the paper's tables and figures beside the published numbers; what was run before is not run again."""
+    """Measure the paper's tables and figures beside the published numbers; no run is done twice."""
     from graphpartner.lab.experiments.findings import verdicts
-    from graphpartner.lab.experiments.plan import Selection
     from graphpartner.lab.experiments.reproduce import read_results
     from graphpartner.lab.experiments.reproduce import reproduce as run_experiments
+    from graphpartner.lab.experiments.selection import Selection
     from graphpartner.lab.pages.comparison import terminal_tables, verdict_table
-    from graphpartner.lab.pages.results_page import PREVIEW, write_results_page, write_target
+    from graphpartner.lab.pages.result_figures import draw
+    from graphpartner.lab.pages.results_page import PREVIEW, write_results_page
     from graphpartner.report.terminal import notes, progress, results, show
 
     check_choice("--device", device, ("auto", "cpu", "cuda"))
@@ -50,24 +51,24 @@ def reproduce(
         root=root,
         quick=quick,
         run=not no_run,
-        version=versions()["graphpartner"],
     )
-    selection.experiments()  # what is wrong in it is said before a folder is made
+    selection.experiments()  # errors in it are raised before a folder is made
     folder = output_folder(out / "quick" if quick else out)
     page = output_file(page or folder / "results.md", "--page")
     failures: list[str] = []
     with progress("reproducing") as tell:
         measured = run_experiments(selection, folder, tell, failures.append)
     for target, cells in measured.items():
-        write_target(target, cells, folder)
+        draw(target, cells, folder)
         for table in terminal_tables(target, cells, results().width):
             show(table)
-    write_results_page(folder, page, preview=quick)
-    found = [verdict for verdict in verdicts(read_results(folder)) if verdict.target in measured]
-    if found:
-        show(verdict_table(found))
+    everything = read_results(folder)
+    judged = verdicts(everything)
+    write_results_page(everything, judged, folder, page, preview=quick)
+    if here := [verdict for verdict in judged if verdict.target in measured]:
+        show(verdict_table(here))
     if any(cell.saw_test for cells in measured.values() for cell in cells):
-        show("† settings picked with a look at test accuracy: what the method can do, not what a fair selection finds")
+        show("† settings chosen with a look at test accuracy: what the method can reach, not what a fair search finds")
     if quick:
         show(PREVIEW)
     for failure in failures:
@@ -76,5 +77,5 @@ def reproduce(
 
 
 def _parts(given: list[str] | None) -> tuple[str, ...] | None:
-    """``--graphs cora,pubmed`` and ``--graphs cora --graphs pubmed`` alike."""
-    return tuple(name.strip() for each in given for name in each.split(",") if name.strip()) if given else None
+    """Split ``--graphs cora,pubmed``, equal to ``--graphs cora --graphs pubmed``, into names."""
+    return tuple(name.strip() for part in given for name in part.split(",") if name.strip()) if given else None

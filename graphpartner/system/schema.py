@@ -55,8 +55,9 @@ def check_json(kind: type[T], text: str | bytes, file: Path | str, more_keys: bo
     from pydantic import ValidationError
 
     try:
+        adapter = _adapter(kind, more_keys)  # type: ignore[arg-type]  # a type is hashable
         # not validate_python: in strict mode that takes no mapping for a dataclass
-        checked: T | None = _adapter(kind, more_keys).validate_json(text, strict=True)  # type: ignore[arg-type]  # mypy: no Hashable, but it is
+        checked: T | None = adapter.validate_json(text, strict=True)
     except ValidationError as error:
         raise InputError(f"{file}: {_explain(error, kind, text)}") from None
     if checked is None:
@@ -90,6 +91,7 @@ def _explain(invalid: "ValidationError", kind: type, text: str | bytes) -> str:
         return f"the key {'.'.join(filter(None, (name, str(error['loc'][-1]))))} is missing"
     same = [other for other, its in zip(errors, places, strict=True) if its == place]
     expected = " or ".join(dict.fromkeys(_expected(other) for other in same))
+    expected = expected.replace("a whole number or a number", "a number")
     return f"{f'{name} = ' if name else ''}{error['input']!r}: must be {expected}"
 
 

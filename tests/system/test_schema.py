@@ -23,6 +23,7 @@ class Outer:
     rows: dict[str, Inner] = field(default_factory=dict)
     mean: dict[str, float | list[float]] = field(default_factory=dict)
     saw_test: bool = False
+    steps: int | float = 1
     timing: Literal["alone", "together"] = "alone"
     anything: dict[str, Any] = field(default_factory=dict)
 
@@ -36,6 +37,7 @@ def test_dataclasses_are_made_at_every_level() -> None:
     rows = {"b": Inner(vary={"c": [1.0, 2.5]})}
     assert outer == Outer("a", Inner(3), rows, {"d": 1.0, "e": [1.0, 2.0]}, anything={"f": [None, "g"]})
     assert type(outer.mean["d"]) is float
+    assert [type(check_content(Outer, {"name": "a", "steps": n}, "a.yaml").steps) for n in (2, 2.0)] == [int, float]
     assert check_json(list[Inner], '[{"runs": 1}, {}]', "a.json") == [Inner(1), Inner(2)]
 
     assert check_json(Inner, '{"runs": 1, "more": 2}', "a.json", more_keys=True) == Inner(1)
@@ -49,8 +51,9 @@ WRONG: list[tuple[Any, str]] = [
     ({"name": "a", "rows": {"b": "c"}}, "rows.b = 'c': must be keys and values"),
     ({"name": "a", "rows": {"b": {"run": 1}}}, "unknown key rows.b.run; must be one of runs, vary"),
     ({"name": "a", "inner": {"run": 1}}, "unknown key inner.run; must be one of runs, vary"),
-    ({"nam": "a"}, "unknown key nam; must be one of name, inner, rows, mean, saw_test, timing, anything"),
+    ({"nam": "a"}, "unknown key nam; must be one of name, inner, rows, mean, saw_test, steps, timing, anything"),
     ({"name": "a", "mean": {"d": float("inf")}}, "mean.d = inf: must be a finite number or a list"),
+    ({"name": "a", "steps": "2"}, "steps = '2': must be a number"),
     ({"name": "a", "timing": "both"}, "timing = 'both': must be 'alone' or 'together'"),
     ({"name": "a", "inner": {"runs": 2.5}}, "inner.runs = 2.5: must be a whole number"),
     ({"name": "a", "inner": {"runs": True}}, "inner.runs = True: must be a whole number"),

@@ -1,1 +1,1 @@
-"""What was published, what do we measure? Experiments as files, a journal of runs, tables, verdicts."""
+"""Published numbers beside our own: experiments as files, a journal of runs, results, verdicts on findings."""

@@ -1,4 +1,4 @@
-"""The graphs of a job, one in memory at a time, with what several measures need of it."""
+"""Keep the graph of a job in memory, one at a time, with what several measures need of it."""
 
 import copy
 from functools import cached_property, lru_cache
@@ -12,14 +12,14 @@ from graphpartner.smoothness.mad_gap import HopPairs, hop_pairs
 
 
 class LoadedGraph:
-    """A loaded graph, as it is: without a split where it has no public one."""
+    """A loaded graph, without a split where it has no public one."""
 
     def __init__(self, data: GraphRecord) -> None:
         self.data = data
 
     @cached_property
     def pairs(self) -> HopPairs:
-        """Near and remote pairs, for MADGap."""
+        """Near and remote pairs of nodes, for MADGap."""
         return hop_pairs(self.data.edge_index, self.data.num_nodes)
 
     @cached_property
@@ -28,19 +28,19 @@ class LoadedGraph:
         return laplacian_extremes(self.data.edge_index, self.data.num_nodes)
 
     def split_for(self, seeds: list[int]) -> GraphRecord:
-        """The graph with its public split, or with one random split for every seed."""
+        """Return the graph with its public split, or with one random split per seed."""
         return with_split(copy.copy(self.data), seeds)
 
 
 class Graphs:
-    """Loads graphs from a data root; keeps the last one."""
+    """Graphs of a data root; the last one stays loaded."""
 
     def __init__(self, root: str | None) -> None:
         self.root = root
         self.load = lru_cache(maxsize=1)(lambda name: LoadedGraph(load_graph(name, root)))
 
     def reason(self, name: str) -> str | None:
-        """Why a graph cannot be used here without a download, or None."""
+        """Return why a graph cannot be used without a download, or None if it can."""
         try:
             location = locate(name, self.root)
         except ImportError:  # without pooch there is no cache to look into

@@ -1,4 +1,4 @@
-"""One run of an experiment, what identifies it, and which runs are trained together."""
+"""Identify the runs of an experiment, and batch those that are trained in one call."""
 
 import hashlib
 import json
@@ -10,44 +10,43 @@ from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.training.settings import PER_REPLICA
 
 DATASET_METHODS = ("statistics", "edge-quality")
-"""Methods that only look at the graph: one run says it all."""
+"""Methods that measure the graph without training: one run per graph."""
 
-IDENTITY_DEFAULTS = {"generations": 1, "groups": 1, "regression_decay": 0.0}
-"""Settings that came after the first runs were written down, and the values that leave these what they were."""
+FORMAT = 1
+"""Of journals; the package version is not part of a run's key, so that runs outlive it."""
 
-WORDS = 30  # entries of a row of features, roughly
-DENSE = 0.5  # what a product in a dense matrix costs beside one in a sparse matrix
-ALL_PAIRS = ("grace", "mvgrl")  # every node meets every other
+WORDS = 30  # entries per row of features, roughly
+DENSE = 0.5  # cost of a product in a dense matrix relative to one in a sparse matrix
+ALL_PAIRS = ("grace", "mvgrl")  # compare every node with every other
 
-REPLICAS_ON_GPU = 128  # runs of one call on a GPU at most: what a kill can lose there
+REPLICAS_ON_GPU = 128  # maximum number of runs per call on a GPU: what a kill can lose there
 
 
 class Training(NamedTuple):
-    """One network that learns; what is equal need not be learned twice."""
+    """One training of a network; equal ones are done once."""
 
     settings: str
-    """as JSON"""
+    """As JSON."""
     seed: int
     split: int
-    """the seed of its split; 0 where the graph has a public one"""
+    """Seed of its split; 0 where the graph has a public one."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training, or one look at a graph, with everything that its result follows from.
+    """One training, or one measurement of a graph, with everything that determines its result.
 
     Attributes:
         method: ``gpnn``, a baseline, or one of :data:`DATASET_METHODS`.
         graph: by name.
-        settings: all of them, not only what differs from a preset.
-        changes: what differs from a baseline's own settings; part of ``settings`` already.
+        settings: all of them, not only those that differ from a preset.
         seed: of the run, and of the split where the graph has no public one.
         device: ``cpu`` or ``cuda``.
-        version: of the package.
-        members: more than 1: an ensemble of so many runs, with seeds ``members · seed``, ….
-        timing: how it is timed; a run of table 1 says nothing about the time of a run by itself.
-        together: how many runs are timed as one call, where that is how it is timed.
-        measures: what is measured of it.
+        members: above 1: an ensemble of this number of runs, with seeds ``members · seed``, ….
+        timing: ``alone``, ``together``, or empty where runs are not timed one by one.
+        together: number of runs that are timed as one call, for the timing ``together``.
+        changes: settings that differ from the baseline's own; part of ``settings`` already.
+        measures: names of what is measured of it.
     """
 
     method: str
@@ -55,7 +54,6 @@ class Run:
     settings: dict[str, Any]
     seed: int
     device: str
-    version: str
     members: int = 1
     timing: str = ""
     together: int = 0
@@ -64,29 +62,28 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything the result follows from, up to the order of floating-point sums.
+        """Everything that determines the result, up to the order of floating-point sums.
 
-        Who was trained beside it is not part of it, unless that is what is timed: a run's random draws depend on its
-        own seed alone.
+        The runs trained beside it are not part of it, unless these are what is timed: a run's random draws depend on
+        its own seed alone.
         """
-        kept = ("method", "graph", "settings", "seed", "device", "version", "members", "timing")
-        settings = {name: value for name, value in self.settings.items() if IDENTITY_DEFAULTS.get(name) != value}
-        company = {"together": self.together} if self.together else {}
-        return {name: getattr(self, name) for name in kept} | company | {"settings": settings}
+        names = ("method", "graph", "settings", "seed", "device", "members", "timing")
+        together = {"together": self.together} if self.together else {}
+        return {"format": FORMAT} | {name: getattr(self, name) for name in names} | together
 
     @property
     def key(self) -> str:
-        """The identity in 16 letters."""
+        """Hash of the identity, 16 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of its members."""
+        """Seeds of its members."""
         return [self.members * self.seed + member for member in range(self.members)]
 
     @property
     def cost(self) -> float:
-        """Roughly how much work it is, in products of two numbers. Only for telling how far a job is."""
+        """Estimated number of multiplications, for the progress bar alone."""
         entry, of = CATALOGUE[self.graph], self.settings
         width, layers = of.get("hidden_channels", 64) * of.get("heads", 1), of.get("layers", 0)
         steps = of.get("num_steps", layers or 2)
@@ -94,28 +91,28 @@ class Run:
         dense = layers * entry.num_nodes * width**2
         if self.method in ALL_PAIRS:
             dense += entry.num_nodes**2 * width
-        trained = of.get("groups", 1) + of.get("teachers", 0) * of.get("generations", 1)
-        each = of.get("views", 1) * (input_and_steps + dense * DENSE)
-        return float(self.members * trained * of.get("epochs", 1) * each)
+        networks = of.get("groups", 1) + of.get("teachers", 0) * of.get("generations", 1)
+        epoch = of.get("views", 1) * (input_and_steps + dense * DENSE)
+        return float(self.members * networks * of.get("epochs", 1) * epoch)
 
     @property
-    def trainings(self) -> "list[Training]":
-        """What is trained for it: once, or once a member."""
+    def trainings(self) -> list[Training]:
+        """What is trained for it, one training per member."""
         split = 0 if CATALOGUE[self.graph].has_public_split else self.seed
         settings = json.dumps(self.settings, sort_keys=True)
         return [Training(settings, seed, split) for seed in self.seeds]
 
-    def wanting(self, measures: Iterable[str]) -> "Run":
-        """The same run, with these measures as well."""
+    def with_measures(self, measures: Iterable[str]) -> "Run":
+        """Return the same run with these measures as well."""
         return replace(self, measures=self.measures | frozenset(measures))
 
 
 def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
-    """The runs in batches that are trained in one call each, graph after graph so that each is loaded once.
+    """Yield the runs in batches that are trained in one call each, graph after graph so that each is loaded once.
 
-    Runs of GPNN may differ in what :data:`graphpartner.training.settings.PER_REPLICA` names. A batch is what a kill can
-    lose: as many trainings as there are cores, or what a GPU takes at once. An ensemble and a run that is one of its
-    members share a training where they meet in a batch.
+    Runs of GPNN may differ in the settings of :data:`graphpartner.training.settings.PER_REPLICA`. A kill loses at most
+    one batch: as many trainings as there are threads, or :data:`REPLICAS_ON_GPU`. An ensemble and a run that is one of
+    its members share a training where they are in the same batch.
     """
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -137,13 +134,13 @@ def batches(runs: list[Run], threads: int) -> Iterator[list[Run]]:
 
 
 def trainings(batch: list[Run]) -> dict[Training, int]:
-    """All that is trained for a batch, each once, and its place."""
-    each = dict.fromkeys(training for run in batch for training in run.trainings)
-    return {training: place for place, training in enumerate(each)}
+    """Return the trainings of a batch, each once, with their places."""
+    distinct = dict.fromkeys(training for run in batch for training in run.trainings)
+    return {training: place for place, training in enumerate(distinct)}
 
 
 def _shape(run: Run) -> str:
-    """What must be equal among runs of one call."""
+    """Return what must be equal among the runs of one call."""
     shared = run.identity | {"seed": None}
     if run.method == "gpnn" and not run.timing:
         shared["members"] = None

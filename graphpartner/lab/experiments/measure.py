@@ -1,9 +1,5 @@
-"""What is measured of a finished run besides its accuracy: smoothness of its embeddings, bounds, layers.
+"""Train a batch of runs in one call, and measure each: accuracy, cost, smoothness, bounds, layers."""
 
-Do a batch of runs: train them in one call, measure each, and say what it cost.
-"""
-
-import copy
 import dataclasses
 import json
 import math
@@ -13,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphpartner import __version__
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.quality import edge_quality
 from graphpartner.graph.adjacency import row_normalized
@@ -23,6 +20,7 @@ from graphpartner.lab.experiments.graph_cache import LoadedGraph
 from graphpartner.lab.experiments.jobs import DATASET_METHODS, Run, trainings
 from graphpartner.lab.experiments.journal import Line
 from graphpartner.model.gpnn import GPNNOutput, forward
+from graphpartner.model.metrics import accuracy
 from graphpartner.model.propagation import propagate_to_depths
 from graphpartner.smoothness.bounds import energy_bounds, partner_bounds
 from graphpartner.smoothness.energy import dirichlet_energy
@@ -46,7 +44,7 @@ PICTURED = 4  # the layer whose embedding the paper's Figure 1 shows
 
 
 def measure_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str]) -> Measured:
-    """The wanted measures of one run of GPNN.
+    """Return the wanted smoothness measures of one run of GPNN.
 
     ``mad_gap`` is of the last layer's embedding α H^φ1 + (1 − α) H^φ2, ``mad_gap_smoothed`` of H^(l+1); ``energy`` is
     E(H^(l+1)), ``relative_energy`` the same over ‖H^(l+1)‖². The energies and bounds of Proposition 2 are in units of
@@ -57,9 +55,8 @@ def measure_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str
     settings, problem, edges = runs.settings[run], runs.problem, graph.data.edge_index
     with torch.no_grad():
         weights = runs.weight1[run : run + 1], runs.weight2[run : run + 1]
-        propagate = propagate_to_depths(
-            problem.propagate, [settings.num_steps]
-        )  # the runs beside it may have gone deeper
+        # the other runs of the batch may be deeper
+        propagate = propagate_to_depths(problem.propagate, [settings.num_steps])
         out = GPNNOutput(*(part[0].cpu() for part in forward(problem.X, *weights, propagate, settings.alpha)))
     found: Measured = {}
     if wanted & GAPS:
@@ -81,7 +78,7 @@ def measure_gpnn(runs: Runs, run: int, graph: LoadedGraph, wanted: frozenset[str
 def measure_baseline(
     runs: BaselineRuns, run: int, graph: LoadedGraph, wanted: frozenset[str], settings: Measured
 ) -> Measured:
-    """The wanted measures of one run of a baseline; lists hold one value a layer."""
+    """Return the wanted smoothness measures of one run of a baseline; lists hold one value per layer."""
     found: Measured = {}
     if wanted & GAPS:
         found["mad_gap"] = float(mad_gap_details(runs.logits[run], graph.pairs).gap)
@@ -91,11 +88,11 @@ def measure_baseline(
 
 
 def _measure_layers(runs: BaselineRuns, run: int, graph: LoadedGraph, settings: Measured, draw: bool) -> Measured:
-    """Energy, squared singular values and the bounds of Eq. 6 of every layer, and a picture of the fourth."""
+    """Return energy, squared singular values and the bounds of Eq. 6 per layer, and a picture of the fourth."""
     data = graph.data
     weights = [weight[run].cpu() for weight in runs.weights.values() if weight.dim() == 3 and weight.shape[1] > 1]
     layers = [layer[run].cpu() for layer in runs.layers]
-    if len(layers) == len(weights) - 1:  # hidden layers alone: the last one are the logits
+    if len(layers) == len(weights) - 1:  # hidden layers alone; the logits are the last
         layers.append(runs.logits[run])
     start = row_normalized(data.x.to_sparse_csr()).to_dense() if settings.get("features") == "row" else data.x
     bounds = energy_bounds([start, *layers], weights, data.edge_index, extremes=graph.extremes)
@@ -108,30 +105,30 @@ def _measure_layers(runs: BaselineRuns, run: int, graph: LoadedGraph, settings: 
         "layer_s_max": [float(largest) for _, largest in squares],
         "input_energy": float(dirichlet_energy(start.double(), data.edge_index)),
     }
-    if draw:  # one picture is enough
+    if draw:  # of the first seed alone
         points = picture(layers[min(PICTURED, len(layers)) - 1]) if runs.seeds[run] == 0 else None
         found["picture"] = {"points": points, "classes": data.y.tolist()} if points else None
     return found
 
 
 def picture(embedding: Tensor) -> list[list[float]]:
-    """The nodes in a plane by t-SNE, [n, 2], to one digit after the point."""
+    """Return positions of the nodes by t-SNE, [n, 2], rounded to one digit after the point."""
     from sklearn.manifold import TSNE
 
-    scaled = embedding.double() / embedding.abs().max().clamp_min(1e-300)  # an embedding may have all but vanished
+    scaled = embedding.double() / embedding.abs().max().clamp_min(1e-300)  # an embedding may be almost 0
     perplexity = min(30.0, (len(scaled) - 1) / 3)
     plane = TSNE(init="random", perplexity=perplexity, random_state=0).fit_transform(scaled.numpy())
     return [[round(float(x), 1), round(float(y), 1)] for x, y in plane]
 
 
-WARM_UP = 3  # epochs of the call before a timed one: loops are compiled and libraries loaded only once
+WARM_UP = 3  # epochs of the call before a timed one, which compiles loops and loads libraries
 
 
 def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent) -> list[Line]:
-    """Train and measure runs that belong together, and give back a line for each."""
+    """Train and measure the runs of one batch, and return a journal line for each."""
     first = batch[0]
     if first.method in DATASET_METHODS:
-        return [run.identity | {"key": run.key, "measured": _plain(_measure_dataset(run, graph.data))} for run in batch]
+        return [_line(run, _measure_dataset(run, graph.data)) for run in batch]
     places = trainings(batch)
     data = graph.split_for([training.split for training in places])
     if first.timing:
@@ -165,16 +162,20 @@ def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent)
             found |= {"member_accuracy": found["accuracy"]} | _ensemble(members, trained, data)
         else:
             found |= _smoothness(run, int(members), trained, graph)
-        lines.append(run.identity | made | {"key": run.key, "measured": _plain(found)})
+        lines.append(_line(run, found) | made)
     return lines
 
 
+def _line(run: Run, measured: Measured) -> Line:
+    return run.identity | {"version": __version__, "key": run.key, "measured": _plain(measured)}
+
+
 def _train(batch: list[Run], data: GraphRecord, progress: Progress = silent) -> Runs | BaselineRuns:
-    first, each_once = batch[0], trainings(batch)
-    seeds = [training.seed for training in each_once]
+    first, distinct = batch[0], trainings(batch)
+    seeds = [training.seed for training in distinct]
     if first.method == "gpnn":
-        each = [Settings().replace(**json.loads(training.settings)) for training in each_once]
-        return train(data, each, seeds, first.device, progress=progress)
+        settings = [Settings().replace(**json.loads(training.settings)) for training in distinct]
+        return train(data, settings, seeds, first.device, progress=progress)
     from graphpartner.lab.baselines.all_baselines import train_baseline
 
     layers = any(run.measures & LAYERS for run in batch)
@@ -188,21 +189,21 @@ def _shortened(run: Run) -> Run:
 
 
 def _ensemble(members: Tensor, trained: Runs | BaselineRuns, data: GraphRecord) -> Measured:
-    """Accuracies in percent of the mean of its members' class distributions."""
-    right = trained.logits[members].softmax(-1).mean(0).argmax(-1) == data.y
+    """Return accuracies in percent of the mean of the members' class probabilities."""
+    probabilities = trained.logits[members].softmax(-1).mean(0)
     found: Measured = {}
     for name, masks in (("accuracy", data.test_mask), ("val_accuracy", data.val_mask)):
-        counted = (masks if masks.dim() == 1 else masks[members[0]]) & (data.y >= 0)
-        found[name] = 100 * float(right[counted].double().mean())
+        mask = masks if masks.dim() == 1 else masks[members[0]]
+        found[name] = 100 * float(accuracy(probabilities, data.y, mask, torch.float64))
     return found
 
 
 def _plain(value: Any) -> Any:
-    """None for what is not a number: JSON knows no infinity."""
+    """Return a value with None in place of infinite numbers and NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -225,14 +226,3 @@ def _measure_dataset(run: Run, data: GraphRecord) -> Measured:
     attribute = attribute_graph(data.x, data.edge_index, **run.settings)
     quality = dataclasses.asdict(edge_quality(data.x, data.edge_index, data.y, attribute))
     return {name: 100 * value if name.endswith("_rate") else value for name, value in quality.items()}
-
-
-def settings_of(method: str, graph: str, preset: Settings | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """All settings of a run: the preset's or the baseline's own, with the changes."""
-    if method in DATASET_METHODS:
-        return copy.copy(changes)
-    if preset is not None:
-        return preset.replace(**changes).asdict()
-    from graphpartner.lab.baselines.all_baselines import baseline_settings
-
-    return dict(baseline_settings(method, graph).settings.asdict()) | changes

@@ -1,4 +1,4 @@
-"""Run experiments: do the runs that are missing, and turn the journal into cells."""
+"""Reproduce experiments: do the runs that are missing, and turn the journal into cells and verdicts."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from graphpartner.lab.experiments.experiment import TARGETS
 from graphpartner.lab.experiments.findings import verdicts, write_verdicts
 from graphpartner.lab.experiments.graph_cache import Graphs
 from graphpartner.lab.experiments.jobs import Run, batches
-from graphpartner.lab.experiments.journal import Journal, Line
+from graphpartner.lab.experiments.journal import Journal, Line, locked
 from graphpartner.lab.experiments.measure import run_batch
-from graphpartner.lab.experiments.plan import Selection, Slot, places_of, plan
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, merged, read_cells, write_cells
+from graphpartner.lab.experiments.selection import Selection, Slot, places_of, plan
 from graphpartner.system.device import pick_device
 from graphpartner.system.errors import InputError
 from graphpartner.system.progress import Progress, silent
@@ -28,21 +28,21 @@ def reproduce(
     progress: Progress = silent,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> dict[str, list[Cell]]:
-    """Run what is missing, write ``<target>.json`` and ``verdicts.json``, and give back the cells of each target.
+    """Do missing runs, write ``<target>.json`` and ``verdicts.json``, and return the cells of each target.
 
     Args:
         selection: what to run.
-        folder: where ``runs/`` and the results are kept.
-        progress: called with (work done, work in all), in thousandths of the whole job.
-        warn: told which cells could not be run, and why; such a cell keeps the numbers it had.
+        folder: of the journal ``runs/`` and the results.
+        progress: called with (work done, total work), in thousandths of the whole job.
+        warn: called with one sentence per cell that could not be run; such a cell keeps the numbers it had.
     """
     experiments = selection.experiments()
     device = pick_device(selection.device).type
     graphs, journal = Graphs(selection.root), Journal(folder / "runs")
-    read_results(folder)  # a damaged file, found in time
+    read_results(folder)  # a damaged file is an error before anything runs
     slots = [slot for experiment in experiments for slot in plan(experiment, selection, device, graphs)]
     if not slots:
-        raise InputError(f"{', '.join(selection.targets)}: nothing there is of these graphs and methods; choose others")
+        raise InputError(f"{', '.join(selection.targets)}: must have a cell of these graphs and methods; choose others")
     if not selection.run:
         _take_device(slots, journal)
     missing, wanting = _share(slots, journal)
@@ -56,37 +56,36 @@ def reproduce(
             warn(f"{slot.experiment.target}, {slot.row} on {slot.graph}: {why}")
     for experiment in experiments:
         journal.compress(experiment.name)
-    results = {}
+    results: dict[str, list[Cell]] = {}
     places = [place for experiment in experiments for place in places_of(experiment, selection)]
-    with journal.alone():  # another program may write other cells of the same files
-        for target in dict.fromkeys(experiment.target for experiment in experiments):
+    with locked(journal.folder):  # another program may write other cells of the same files
+        everything = read_results(folder)
+        for target in dict.fromkeys(slot.experiment.target for slot in slots):
             own = [slot for slot in slots if slot.experiment.target == target]
             cells = [cell for slot in own for cell in _cells(slot, journal)]
-            if not cells:  # nothing of it was asked for
-                continue
-            results[target] = merged(read_cells(folder / f"{target}.json"), cells, places)
+            results[target] = everything[target] = merged(everything.get(target, []), cells, places)
             write_cells(folder / f"{target}.json", results[target])
-        write_verdicts(folder / "verdicts.json", verdicts(read_results(folder)))
+        write_verdicts(folder / "verdicts.json", verdicts(everything))
     return results
 
 
 def read_results(folder: Path) -> dict[str, list[Cell]]:
-    """The cells of every target that a folder has results of."""
-    found = {target: read_cells(folder / f"{target}.json") for target in TARGETS}
-    return {target: cells for target, cells in found.items() if cells}
+    """Return the cells of every target that a folder has results of."""
+    results = {target: read_cells(folder / f"{target}.json") for target in TARGETS}
+    return {target: cells for target, cells in results.items() if cells}
 
 
 Wanting = dict[str, set[str]]
-"""By the key of a run: the experiments that it belongs to."""
+"""By the key of a run: the experiments it belongs to."""
 
 
 def _share(slots: list[Slot], journal: Journal) -> tuple[list[Run], Wanting]:
-    """Tell every experiment the runs that another one has; the runs that none has, and who wants what."""
+    """Copy runs between experiments that share them; return the runs that none has, and the experiments of each run."""
     wanted: dict[str, Run] = {}
     wanting: Wanting = {}
     for slot in slots:
         for run in slot.runs:
-            wanted[run.key] = wanted.get(run.key, run).wanting(run.measures)
+            wanted[run.key] = wanted.get(run.key, run).with_measures(run.measures)
             wanting.setdefault(run.key, set()).add(slot.experiment.name)
     missing = []
     shared: dict[str, list[Line]] = {}
@@ -104,44 +103,44 @@ def _share(slots: list[Slot], journal: Journal) -> tuple[list[Run], Wanting]:
 
 
 def _do(missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, progress: Progress) -> dict[str, str]:
-    """Do these runs, and tell every experiment that wants them; why a run failed, by key."""
+    """Do runs and write them to the journals of their experiments; return why runs failed, by key."""
     failed: dict[str, str] = {}
     done, total = 0.0, sum(run.cost for run in missing) or 1.0
     for batch in batches(missing, torch.get_num_threads()):
         share = sum(run.cost for run in batch)
 
-        def tell(part: int, whole: int, done: float = done, share: float = share) -> None:
+        def report(part: int, whole: int, done: float = done, share: float = share) -> None:
             progress(round(1000 * (done + share * part / max(1, whole)) / total), 1000)
 
         try:
-            lines = run_batch(batch, graphs.load(batch[0].graph), tell)
+            lines = run_batch(batch, graphs.load(batch[0].graph), report)
         except (InputError, ImportError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _out_of_memory(error):
                 raise
-            told = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            failed |= dict.fromkeys((run.key for run in batch), told)
+            why = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            failed |= dict.fromkeys((run.key for run in batch), why)
             lines = []
         for experiment in sorted(set().union(*(wanting[line["key"]] for line in lines))):
             journal.append(experiment, [line for line in lines if experiment in wanting[line["key"]]])
         done += share
-        tell(0, 1, done, 0.0)
+        report(0, 1, done, 0.0)
     return failed
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
-    """Whether PyTorch found too little memory, which it says in its own way on a CPU."""
+    """Return whether PyTorch lacked memory; on a CPU only the message shows it."""
     return isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _take_device(slots: list[Slot], journal: Journal) -> None:
-    """Let every slot be about the device that most of its runs were done on."""
+    """Set the device of every slot to that of most of its runs in the journal."""
     for slot in slots:
-        of_each = [
+        by_device = [
             [[dataclasses.replace(run, device=device) for run in option] for option in slot.options]
             for device in DEVICES
         ]
-        counts = [sum(journal.find(run) is not None for option in there for run in option) for there in of_each]
-        slot.options = of_each[counts.index(max(counts))]
+        counts = [sum(journal.find(run) is not None for option in each for run in option) for each in by_device]
+        slot.options = by_device[counts.index(max(counts))]
         if not max(counts):
             slot.reason = slot.reason or NOT_RUN
 
@@ -156,9 +155,9 @@ def _cells(slot: Slot, journal: Journal) -> list[Cell]:
 
 
 def _choice(slot: Slot, journal: Journal) -> list[Run]:
-    """The option with the highest mean validation accuracy, over all seeds that every option was run with.
+    """Return the option with the highest mean validation accuracy, over the seeds that all options have runs of.
 
-    Seeds that were not asked for this time count too, so that the choice does not change with their number.
+    Seeds outside the selection count too, so that the choice does not change with their number.
     """
     everything = []
     for option in slot.options:

@@ -1,4 +1,4 @@
-"""Cells: what a table or figure is made of, a published number beside the mean of our runs."""
+"""Make, merge, query, read and write cells: a published number each, beside the mean of our runs."""
 
 import dataclasses
 import itertools
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from types import NoneType
 from typing import Any
 
-from graphpartner.lab.experiments.experiment import Experiment, Number
+from graphpartner.lab.experiments.experiment import Experiment, Number, Real
 from graphpartner.lab.experiments.journal import Line
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
+from graphpartner.system.schema import check_json
 
 NOT_RUN = "not run"
 
@@ -25,30 +25,30 @@ class Cell:
 
     Attributes:
         experiment: the file it comes from.
-        row: what is compared, by the name the file gives it.
-        method: ``gpnn`` or another.
+        row: name of the row in the file.
+        method: of the row.
         graph: by name.
-        measure: what ``mean`` is of; accuracies and rates in percent.
-        at: the varied values, e.g. ``{"steps": 8}``; and ``layer`` where a run has one value a layer.
-        mean: of our runs; None where there are none, and ``reason`` says why.
+        measure: name of the measure; accuracies and rates are in percent.
+        at: the varied values, e.g. ``{"steps": 8}``; and ``layer`` where a run has one value per layer.
+        mean: over our runs; None where there are none, and ``reason`` says why.
         sd: standard deviation over runs, None for a single one.
-        runs: how many.
+        runs: number of runs.
         published: the paper's mean.
         published_sd: as printed.
         source: where it is printed.
-        elsewhere: another source's mean, e.g. the method's own authors'.
+        elsewhere: another source's mean, e.g. that of the method's own authors.
         elsewhere_sd: as printed there.
-        elsewhere_source: which that is.
+        elsewhere_source: where it is printed.
         seeds: of the runs.
         values: of the runs, in the order of the seeds.
         preset: the family of presets, with ``, changed`` where settings differ from it.
-        saw_test: whether test accuracy was looked at when the preset was chosen.
+        saw_test: whether the preset was chosen with a look at test accuracy.
         version: of the package.
         device: the machine.
-        outcome: ``holds``, ``higher`` or ``lower`` than published; empty where there is nothing to compare.
-        reason: why it is empty.
-        remark: the best explanation found of a difference.
-        detail: what is drawn and not averaged.
+        outcome: ``holds``, ``higher`` or ``lower`` than published; empty without a published number.
+        reason: why the cell is empty.
+        remark: the best explanation of a difference.
+        detail: data of a picture.
     """
 
     experiment: str
@@ -56,18 +56,18 @@ class Cell:
     method: str
     graph: str
     measure: str
-    at: dict[str, float] = field(default_factory=dict)
-    mean: float | None = None
-    sd: float | None = None
+    at: dict[str, Real] = field(default_factory=dict)
+    mean: Real | None = None
+    sd: Real | None = None
     runs: int = 0
-    published: float | None = None
-    published_sd: float | None = None
+    published: Real | None = None
+    published_sd: Real | None = None
     source: str | None = None
-    elsewhere: float | None = None
-    elsewhere_sd: float | None = None
+    elsewhere: Real | None = None
+    elsewhere_sd: Real | None = None
     elsewhere_source: str | None = None
     seeds: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    values: list[Real] = field(default_factory=list)
     preset: str | None = None
     saw_test: bool = False
     version: str | None = None
@@ -79,17 +79,17 @@ class Cell:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """What tells it from the other cells of its target."""
+        """What identifies the cell among those of its target."""
         return self.experiment, self.row, self.graph, self.measure, *sorted(self.at.items())
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; 0 for a single run."""
+        """Standard error of the mean; 0 for a single run."""
         return (self.sd or 0.0) / math.sqrt(max(1, self.runs))
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published."""
+        """Our mean less the published one."""
         return None if self.mean is None or self.published is None else self.mean - self.published
 
 
@@ -103,9 +103,9 @@ def cells_of(
     preset: str | None = None,
     saw_test: bool = False,
 ) -> list[Cell]:
-    """The cells of one row on one graph at one point of the grid, from the lines of its runs."""
+    """Return the cells of one row on one graph at one point of the grid, from the lines of its runs."""
     row = experiment.rows[name]
-    made = []
+    cells: list[Cell] = []
     for measure in row.measures:
         published, published_sd = _number(experiment.published, name, measure, graph)
         elsewhere, elsewhere_sd = _number(experiment.elsewhere, name, measure, graph)
@@ -125,26 +125,26 @@ def cells_of(
             seeds=[line["seed"] for line in lines],
             preset=preset,
             saw_test=saw_test,
-            version=lines[0]["version"] if lines else None,
+            version=", ".join(dict.fromkeys(line["version"] for line in lines)) or None,
             device=", ".join(dict.fromkeys(str(line.get("machine", line["device"])) for line in lines)) or None,
             reason=reason,
             remark=experiment.remarks.get(graph, experiment.remarks.get("all")),
         )
-        found = [line["measured"][measure] for line in lines]
+        values = [line["measured"][measure] for line in lines]
         if measure == "picture":
-            made.append(dataclasses.replace(cell, detail=next((each for each in found if each is not None), None)))
-        elif found and isinstance(found[0], list):  # one value a layer
-            made += [
-                filled(dataclasses.replace(cell, at=at | {"layer": layer}), values, experiment)
-                for layer, values in enumerate(zip(*found, strict=True), start=1)
+            cells.append(dataclasses.replace(cell, detail=next((value for value in values if value), None)))
+        elif values and isinstance(values[0], list):  # one value per layer
+            cells += [
+                filled(dataclasses.replace(cell, at=at | {"layer": layer}), of_layer, experiment)
+                for layer, of_layer in enumerate(zip(*values, strict=True), start=1)
             ]
         else:
-            made.append(filled(cell, found, experiment))
-    return made
+            cells.append(filled(cell, values, experiment))
+    return cells
 
 
 def filled(cell: Cell, values: Iterable[float | None], experiment: Experiment) -> Cell:
-    """The cell with the mean of these values; a run whose value is not a number makes the cell empty, and says so."""
+    """Return a cell with the mean of these values; a missing value leaves it empty, and becomes its reason."""
     numbers = list(values)
     known = [value for value in numbers if value is not None]
     if not numbers:
@@ -157,17 +157,17 @@ def filled(cell: Cell, values: Iterable[float | None], experiment: Experiment) -
 
 
 def outcome(cell: Cell, experiment: Experiment) -> str:
-    """Whether our mean holds the published one.
+    """Compare our mean with the published one.
 
-    ``holds``: within the file's tolerance, or equal in the digits that are printed, or else within two standard errors
-    of our mean (and 0.05, what rounding hides). Seconds, measured on another machine, are not judged.
+    ``holds``: equal in the digits printed, where the file gives their number; else within the file's tolerance; else
+    within two standard errors of our mean, 0.05 at least (rounding). Seconds, of another machine, are not judged.
     """
     if cell.difference is None or cell.measure in ("seconds", "peak_memory"):
         return ""
     digits = experiment.digits.get(cell.measure)
     if digits is not None:
         unit = 10.0**-digits
-        same = -unit / 2 - 1e-9 <= cell.difference < unit - 1e-9  # rounded, or cut off: Cora's new rate is 90.15
+        same = -unit / 2 - 1e-9 <= cell.difference < unit - 1e-9  # rounded or truncated: Cora's new rate is 90.15
     else:
         allowed = experiment.tolerance if experiment.tolerance is not None else max(2 * cell.standard_error, 0.05)
         same = abs(cell.difference) <= allowed
@@ -177,34 +177,34 @@ def outcome(cell: Cell, experiment: Experiment) -> str:
 
 
 def grid(vary: dict[str, list[float]]) -> list[dict[str, float]]:
-    """All combinations of the varied values; one empty point where nothing is varied."""
+    """Return all combinations of the varied values; one empty point where nothing is varied."""
     return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
 
 
 def merged(old: list[Cell], new: list[Cell], places: Sequence[tuple[Any, ...]]) -> list[Cell]:
-    """New cells in place of old ones; one that could not be run does not replace one with numbers.
+    """Replace old cells by new ones, in the order of ``places``, which name no layer.
 
-    One that has never been run does: the old numbers are of other settings. Nor does one of fewer of the same runs. Old
-    cells that were not asked for this time stay, as long as their experiment still has them; all are in the order of
-    ``places``, which name no layer.
+    An old cell with numbers stays if the new one could not be run, or has a part of the same runs; not if the new one
+    was never run, because then the old numbers are of other settings. Old cells without a new one stay as long as their
+    experiment still has them.
     """
     order = {place: number for number, place in enumerate(places)}
-    kept = {base: cells for base, cells in _by_base(old).items() if base in order}
+    result = {base: cells for base, cells in _by_base(old).items() if base in order}
     for base, cells in _by_base(new).items():
-        before = kept.get(base, [])
-        never = any(cell.reason == NOT_RUN for cell in cells)
-        if never or not _has_data(before) or (_has_data(cells) and not _part_of(cells, before)):
-            kept[base] = cells
-    return [cell for base in sorted(kept, key=lambda base: order[base]) for cell in kept[base]]
+        before = result.get(base, [])
+        never_run = any(cell.reason == NOT_RUN for cell in cells)
+        if never_run or not _has_data(before) or (_has_data(cells) and not _part_of(cells, before)):
+            result[base] = cells
+    return [cell for base in sorted(result, key=lambda base: order[base]) for cell in result[base]]
 
 
 def _by_base(cells: Iterable[Cell]) -> dict[tuple[Any, ...], list[Cell]]:
-    """Cells that are made and replaced together: all layers of one measure, and every other cell by itself."""
-    found: dict[tuple[Any, ...], list[Cell]] = {}
+    """Group cells that are replaced together: all layers of one measure, and every other cell by itself."""
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         at = {name: value for name, value in cell.at.items() if name != "layer"}
-        found.setdefault(dataclasses.replace(cell, at=at).place, []).append(cell)
-    return found
+        groups.setdefault(dataclasses.replace(cell, at=at).place, []).append(cell)
+    return groups
 
 
 def _has_data(cells: Iterable[Cell]) -> bool:
@@ -212,7 +212,7 @@ def _has_data(cells: Iterable[Cell]) -> bool:
 
 
 def _part_of(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
-    """Whether these are of fewer of the same runs."""
+    """Return whether cells are of a part of the runs of others."""
     places = {cell.place: cell for cell in others}
     for cell in cells:
         other = places.get(cell.place)
@@ -224,38 +224,51 @@ def _part_of(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The cells of a results file; none where there is no file."""
+    """Return the cells of a results file; none where there is no file."""
     if not path.exists():
         return []
     try:
-        cells = [Cell(**cell) for cell in json.loads(path.read_text("utf-8"))]
-        for cell in cells:
-            _check_types(cell)
-        return cells
+        return check_json(list[Cell], path.read_bytes(), path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); move it away") from None
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} is not a list of cells ({error}): delete it to have it written again") from None
-
-
-def _check_types(cell: Cell) -> None:
-    """Raise a TypeError where a field does not hold what its annotation says, as far as anything is counted with it."""
-    for name, kinds in (("at", dict), ("seeds", list), ("values", list), ("measure", str), ("graph", str)):
-        if not isinstance(getattr(cell, name), kinds):
-            raise TypeError(f"{name} = {getattr(cell, name)!r}")
-    for name in ("mean", "sd", "published", "published_sd", "elsewhere", "elsewhere_sd"):
-        if not isinstance(getattr(cell, name), (int, float, NoneType)):
-            raise TypeError(f"{name} = {getattr(cell, name)!r}")
+    except InputError as error:
+        raise InputError(f"{error}; delete the file to have it written again") from None
 
 
 def write_cells(path: Path, cells: list[Cell]) -> None:
-    """Write a results file, one cell a line."""
+    """Write a results file, one cell per line."""
     lines = [json.dumps(dataclasses.asdict(cell), ensure_ascii=False) for cell in cells]
     write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
 def _number(numbers: dict[str, dict[str, dict[str, Number]]], row: str, measure: str, graph: str) -> tuple[Any, Any]:
-    found = numbers.get(row, {}).get(measure, {}).get(graph)
-    if isinstance(found, list):
-        return found[0], found[1]
-    return found, None
+    number = numbers.get(row, {}).get(measure, {}).get(graph)
+    return (number[0], number[1]) if isinstance(number, list) else (number, None)
+
+
+def find_cell(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy") -> Cell | None:
+    """Return the cell of a row on a graph that has a mean."""
+    for cell in cells:
+        if (cell.row, cell.graph, cell.measure) == (row, graph, measure) and cell.mean is not None:
+            return cell
+    return None
+
+
+def curve(cells: Sequence[Cell], row: str, graph: str, measure: str = "accuracy", over: str = "steps") -> list[Cell]:
+    """Return the cells of a row over a varied value, in its order."""
+    own = [
+        cell
+        for cell in cells
+        if (cell.row, cell.graph, cell.measure) == (row, graph, measure) and cell.mean is not None and over in cell.at
+    ]
+    return sorted(own, key=lambda cell: cell.at[over])
+
+
+def means(cells: Sequence[Cell]) -> list[float]:
+    """Return the means of the cells that have one."""
+    return [cell.mean for cell in cells if cell.mean is not None]
+
+
+def graphs_of(cells: Sequence[Cell]) -> list[str]:
+    """Return the graphs that have a mean, in the order of the cells."""
+    return list(dict.fromkeys(cell.graph for cell in cells if cell.mean is not None))

@@ -1,1 +1,1 @@
-"""What does a reader of the results see? Tables, figures and pages from the files under results/."""
+"""Tables, figures and pages of the results, written from the files under results/ alone."""

@@ -1,4 +1,4 @@
-"""Published and measured side by side: a table for the terminal, and the same in Markdown."""
+"""Compare published and measured numbers in tables, for a terminal and in Markdown."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphpartner.graph.catalogue import title
+from graphpartner.lab.experiments.findings import Verdict
 from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import Verdict
 from graphpartner.report.terminal import Column, blocks, fitted, natural
 
 MEASURES = {
@@ -23,7 +23,7 @@ MEASURES = {
     "original_similarity": "mean cosine of original edges",
     "new_similarity": "mean cosine of new pairs",
     "num_new": "new pairs, both directions",
-    "seconds": "seconds a run",
+    "seconds": "seconds per run",
     "parameters": "parameters",
     "peak_memory": "peak memory, MB",
     "graph_energy": "energy of the graph branch over E(H^φ1)",
@@ -39,10 +39,9 @@ MEASURES = {
     "layer_s_min": "squared smallest singular value",
     "layer_s_max": "squared largest singular value",
 }
-"""What a measure is called."""
+"""Names of measures in tables."""
 
 COUNTS = {"classes", "features", "nodes", "edges", "isolated", "unlabelled", "num_new", "parameters"}
-OUTCOMES = {"holds": "holds", "higher": "higher", "lower": "lower", "": ""}
 RULE = (
     "**holds**: the published number lies within two standard errors of our mean, 0.05 at least (baselines: within 1.0 "
     "point; counts, rates and cosines: the same digits, rounded or cut off). Seconds, from another machine, are not "
@@ -51,7 +50,7 @@ RULE = (
 
 
 def number(measure: str, value: float | None) -> str:
-    """A number of a measure, as people write it."""
+    """Format a value of a measure."""
     if value is None:
         return ""
     if measure in COUNTS:
@@ -66,19 +65,19 @@ def number(measure: str, value: float | None) -> str:
 
 
 def mean_sd(measure: str, value: float | None, sd: float | None) -> str:
-    """Mean ± standard deviation; one digit more than the paper where ours is an accuracy."""
+    """Format mean ± standard deviation; accuracies with one digit more than the paper."""
     if value is not None and measure.endswith("accuracy"):
         return f"{value:.2f}" + (f" ± {sd:.2f}" if sd is not None else "")
     return number(measure, value) + (f" ± {number(measure, sd)}" if sd and measure not in COUNTS else "")
 
 
 def published(cell: Cell) -> str:
-    """The published number as printed."""
+    """Format the published number as printed."""
     return number(cell.measure, cell.published) + (f" ± {cell.published_sd:.1f}" if cell.published_sd else "")
 
 
 def difference(cell: Cell) -> str:
-    """Ours less the published."""
+    """Format our mean less the published one."""
     if cell.difference is None:
         return ""
     if cell.measure in COUNTS:
@@ -87,18 +86,18 @@ def difference(cell: Cell) -> str:
 
 
 def mark(cell: Cell) -> str:
-    """A dagger where an accuracy rests on settings that were picked with a look at test accuracy."""
+    """Return a dagger for an accuracy whose settings were chosen with a look at test accuracy."""
     return " †" if cell.saw_test and cell.measure.endswith("accuracy") else ""
 
 
 def terminal_tables(target: str, cells: Sequence[Cell], width: int) -> list[Group]:
-    """A target's tables within a width: one line a cell, or one line a row where something is varied."""
+    """Return a target's tables within a width: one line per cell, or one per row where something is varied."""
     flat = [cell for cell in cells if not cell.at and cell.measure != "picture"]
     varied = [cell for cell in cells if cell.at]
     tables = _lists(target, flat, width)
     for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
-        axis, lines, values, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
-        numbers = [Column(f"{value:g}", [short(found.get((line, value))) for line in lines]) for value in values]
+        axis, lines, values, places = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
+        numbers = [Column(f"{value:g}", [short(places.get((line, value))) for line in lines]) for value in values]
         parts = blocks(Column(axis, lines, "left", wraps=True), numbers, width)
         heading = _heading(f"{target}: {MEASURES.get(measure, measure)}, {title(graph)}")
         tables.append(Group(heading, *(part for block in parts for part in (block, ""))))
@@ -113,7 +112,7 @@ COLOURS = {"holds": "green", "higher": "cyan", "lower": "red", "": ""}
 
 
 def _lists(target: str, cells: Sequence[Cell], width: int) -> list[Group]:
-    """One table with a column for the measure, or one for each measure where there is one only, or no room."""
+    """Return one table with a column for the measure, or one per measure where there is one only, or no room."""
     names = dict.fromkeys(MEASURES.get(cell.measure, cell.measure) for cell in cells)
     columns = _columns(cells, with_measure=True)
     if len(names) > 1 and natural(columns) <= width:
@@ -126,7 +125,7 @@ def _lists(target: str, cells: Sequence[Cell], width: int) -> list[Group]:
 
 
 def _columns(cells: Sequence[Cell], with_measure: bool) -> list[Column]:
-    said = [
+    outcomes = [
         Text(cell.reason or "", "yellow") if cell.mean is None else Text(cell.outcome, COLOURS[cell.outcome])
         for cell in cells
     ]
@@ -139,16 +138,16 @@ def _columns(cells: Sequence[Cell], with_measure: bool) -> list[Column]:
         Column("ours", ours),
         Column("runs", [str(cell.runs or "") for cell in cells]),
         Column("off by", [difference(cell) for cell in cells]),
-        Column("", said, "left", wraps=True),
+        Column("", outcomes, "left", wraps=True),
     ]
     return [column for column in columns if any(column.cells)]
 
 
 def pivot(cells: Sequence[Cell]) -> tuple[str, list[str], list[float], dict[tuple[str, float], Cell]]:
-    """Cells over a grid: its axis, lines (row and every other varied value), the axis' values, and what lies where."""
+    """Return the axis of a grid, its lines (row and other varied values), the axis' values, and cells by both."""
     axis = "layer" if any("layer" in cell.at for cell in cells) else "steps"
-    found = {(_line(cell, axis), cell.at.get(axis, 0)): cell for cell in cells}
-    return axis, list(dict.fromkeys(line for line, _ in found)), sorted({value for _, value in found}), found
+    places = {(_line(cell, axis), cell.at.get(axis, 0)): cell for cell in cells}
+    return axis, list(dict.fromkeys(line for line, _ in places)), sorted({value for _, value in places}), places
 
 
 def _line(cell: Cell, axis: str) -> str:
@@ -157,76 +156,72 @@ def _line(cell: Cell, axis: str) -> str:
 
 
 def short(cell: Cell | None) -> str:
-    """A number without its spread, a dash where there is none."""
+    """Format a mean without its standard deviation; a dash where there is none."""
     if cell is None or cell.mean is None:
         return "–"
     return mean_sd(cell.measure, cell.mean, None) if cell.measure == "accuracy" else number(cell.measure, cell.mean)
 
 
 def markdown(cells: Sequence[Cell]) -> str:
-    """A target's cells as Markdown tables: rows by graphs, or rows by steps."""
+    """Return a target's cells as Markdown tables: rows by graphs, or rows by steps."""
     parts = []
     flat = [cell for cell in cells if not cell.at and cell.measure != "picture"]
     if flat:
         parts.append(_by_graph(flat))
     varied = [cell for cell in cells if cell.at]
     for measure, graph in dict.fromkeys((cell.measure, cell.graph) for cell in varied):
-        axis, lines, values, found = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
+        axis, lines, values, places = pivot([cell for cell in varied if (cell.measure, cell.graph) == (measure, graph)])
         table = [f"**{title(graph)}: {MEASURES.get(measure, measure)}**", ""]
         table.append(f"| {axis} | {' | '.join(f'{value:g}' for value in values)} |")
         table.append("|---|" + "--:|" * len(values))
         table += [
-            f"| {line} | " + " | ".join(short(found.get((line, each))) for each in values) + " |" for line in lines
+            f"| {line} | " + " | ".join(short(places.get((line, value))) for value in values) + " |" for line in lines
         ]
         parts.append("\n".join(table))
     return "\n\n".join(parts)
 
 
 def _by_graph(cells: Sequence[Cell]) -> str:
-    graphs = [graph for graph in CATALOGUE_ORDER if any(cell.graph == graph for cell in cells)]
+    graphs = list(dict.fromkeys(cell.graph for cell in cells))
     several = len({cell.measure for cell in cells}) > 1
     corner = "" if several else MEASURES.get(cells[0].measure, cells[0].measure)
     lines = [f"| {corner} | " + " | ".join(title(graph) for graph in graphs) + " |", "|---|" + "---|" * len(graphs)]
     places = {(cell.row, cell.measure, cell.graph): cell for cell in cells}
     for row, measure in dict.fromkeys((cell.row, cell.measure) for cell in cells):
         name = f"{row}: {MEASURES.get(measure, measure)}" if several else row
-        found = [places.get((row, measure, graph)) for graph in graphs]
-        lines.append(f"| {name} | " + " | ".join(_markdown_cell(cell) for cell in found) + " |")
+        shown = (_markdown_cell(places.get((row, measure, graph))) for graph in graphs)
+        lines.append(f"| {name} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
 def _markdown_cell(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    said = f"*{cell.reason or 'not run'}*"
+    text = f"*{cell.reason or 'not run'}*"
     if cell.mean is not None:
         runs = f" ({cell.runs})" if cell.runs > 1 else ""
-        said = f"**{mean_sd(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
+        text = f"**{mean_sd(cell.measure, cell.mean, cell.sd)}**{runs}{mark(cell)}"
     if cell.published is not None:
-        outcome = f", {difference(cell)} {OUTCOMES[cell.outcome]}".rstrip() if cell.mean is not None else ""
-        said += f"<br>paper {published(cell)}{outcome}"
+        outcome = f", {difference(cell)} {cell.outcome}".rstrip() if cell.mean is not None else ""
+        text += f"<br>paper {published(cell)}{outcome}"
     if cell.elsewhere is not None:
-        spread_elsewhere = f" ± {cell.elsewhere_sd:.1f}" if cell.elsewhere_sd is not None else ""
-        said += f"<br>elsewhere {number(cell.measure, cell.elsewhere)}{spread_elsewhere}"
-    return said
+        sd = f" ± {cell.elsewhere_sd:.1f}" if cell.elsewhere_sd is not None else ""
+        text += f"<br>elsewhere {number(cell.measure, cell.elsewhere)}{sd}"
+    return text
 
 
-CATALOGUE_ORDER = ("cora", "citeseer", "pubmed", "coauthor-cs", "amazon-computers", "amazon-photo")
-"""As the paper's Table 1 has them."""
-
-
-def verdict_lines(found: Sequence[Verdict]) -> str:
-    """Verdicts as a Markdown table."""
+def verdict_lines(judged: Sequence[Verdict]) -> str:
+    """Return verdicts as a Markdown table."""
     words = {True: "**holds**", False: "does not hold", None: "open"}
     lines = ["| finding | verdict | numbers | rule |", "|---|---|---|---|"]
-    lines += [f"| {each.finding} | {words[each.holds]} | {each.numbers} | {each.rule} |" for each in found]
+    lines += [f"| {each.finding} | {words[each.holds]} | {each.numbers} | {each.rule} |" for each in judged]
     return "\n".join(lines)
 
 
-def verdict_table(found: Sequence[Verdict]) -> Table:
-    """Verdicts for a terminal."""
+def verdict_table(judged: Sequence[Verdict]) -> Table:
+    """Return verdicts for a terminal."""
     table = Table(box=None, pad_edge=False, show_header=False)
     words = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]open[/]"}
-    for each in found:
+    for each in judged:
         table.add_row(words[each.holds], f"{each.finding}: {each.numbers}")
     return table

@@ -1,7 +1,4 @@
-"""How figures look: one palette, marks, line styles and sizes for all of them.
-
-Figures, drawn with matplotlib: one function a figure, one file format by the name of the file.
-"""
+"""Style of all figures (palette, marks, line styles, sizes), how they are saved, and the figure of a depth sweep."""
 
 import os
 import tempfile
@@ -12,9 +9,9 @@ from graphpartner.training.depth_sweep import DepthSweep
 
 PAPER, INK, GREY, BAND, GRID = "#fcfcfb", "#24292f", "#57606a", "#c8ced4", "#e4e4e0"
 
-# Told apart in grey and by colour-blind eyes, too: no two are alike in lightness.
+# Distinguishable in grey and by colour-blind readers, too: no two are alike in lightness.
 WHOLE, GRAPH, PARTNER, FOURTH = "#0b3d66", "#d9822b", "#b3364a", "#9a66d0"
-GRAPH_TEXT = "#a85d12"  # the orange of lines is too light for letters
+GRAPH_TEXT = "#a85d12"  # for letters the orange of lines is too light
 
 COLOURS = (WHOLE, GRAPH, PARTNER, FOURTH)
 MARKS = ("o", "s", "^", "D")
@@ -22,7 +19,7 @@ LINES = ("-", (0, (5, 1.5)), (0, (1.3, 1.3)), (0, (6, 1.5, 1.3, 1.5)))
 
 SIZE = (9.0, 3.9)
 WIDTH = 8.6
-"""Inches of figures with small letters: pages are no narrower, so that none of them shrinks."""
+"""Width in inches of figures with small letters; pages are at least as wide, so that none is scaled down."""
 SMALL = 9
 
 STYLE = {
@@ -51,7 +48,10 @@ STYLE = {
 
 
 def draw_depth(sweep: DepthSweep, title: str, *files: str | os.PathLike[str]) -> list[Path]:
-    """Accuracy and Dirichlet energy over the propagation steps, side by side; one file a name (.svg, .png, .pdf)."""
+    """Draw accuracy and Dirichlet energy over the propagation steps, side by side; one file per name given.
+
+    The ending of a name (.svg, .png, .pdf) is the format of its file.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -87,9 +87,9 @@ def _draw_accuracy(axes: Any, sweep: DepthSweep) -> None:
     if sweep.trained_steps in sweep.steps:
         at = sweep.accuracy[sweep.steps.index(sweep.trained_steps)]
         axes.plot(sweep.trained_steps, at, "o", color=WHOLE, markersize=8, markeredgecolor=PAPER, markeredgewidth=1.5)
-        told = f"trained at $l$ = {sweep.trained_steps}: {at:.1f} %"
-        above = (last, max(everything))  # where no curve can be
-        axes.annotate(told, above, (-4, 19), textcoords="offset points", ha="right", va="bottom")
+        text = f"trained at $l$ = {sweep.trained_steps}: {at:.1f} %"
+        above = (last, max(everything))  # above all curves
+        axes.annotate(text, above, (-4, 19), textcoords="offset points", ha="right", va="bottom")
 
 
 def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
@@ -109,13 +109,13 @@ def _draw_energy(axes: Any, sweep: DepthSweep) -> None:
 
 
 def _label(axes: Any, place: tuple[float, float], side: str, edge: str, text: str, color: str) -> None:
-    """Name a line beside it, rather than in a legend that has to be matched by colour."""
+    """Label a line beside it, not in a legend that has to be matched by colour."""
     offset = (6 if side == "left" else -4, 5 if edge == "bottom" else -5)
     axes.annotate(text, place, offset, textcoords="offset points", color=color, fontweight="bold", ha=side, va=edge)
 
 
 def save(figure: Any, file: Path) -> Path:
-    """Write a figure whole or not at all; without a date, so that the same figure gives the same bytes."""
+    """Write a figure whole or not at all, without a date: the same figure gives the same bytes."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file.suffix[1:])
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".figure") as folder:
         drawn = Path(folder) / file.name

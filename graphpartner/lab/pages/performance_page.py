@@ -1,7 +1,4 @@
-"""The figures of the performance page, and what is seen on each of them in a sentence.
-
-The performance page: tables and plots of what ``gpnn bench`` measured, from its JSON files alone.
-"""
+"""Write the performance page from the JSON files of ``gpnn bench`` alone: tables, figures and their alt texts."""
 
 import json
 import re
@@ -37,19 +34,19 @@ PLAN = "A^l H"
 
 
 def draw_ratios(rows: list[Claim], path: Path) -> None:
-    """How many times as fast as its peer each claim is, beside the least it has to be; a line a graph."""
+    """Draw the ratio of each claim beside the minimum it has to reach; one line per graph."""
     lines: list[Claim | str] = []
     shown = folded(rows)
-    for what in dict.fromkeys(row.what for row in shown):  # a claim is named once, above its graphs
+    for what in dict.fromkeys(row.what for row in shown):  # named once, above its graphs
         lines += [what, *(row for row in shown if row.what == what)]
     figure = _figure(0.9 + 0.2 * len(lines))
     axes = figure.subplots()
     measured = [(place, row) for place, row in enumerate(lines) if isinstance(row, Claim)]
     axes.hlines([place for place, _ in measured], 1, [row.ratio for _, row in measured], color="0.75", linewidth=1)
     for holds, color, mark, label in ((True, WHOLE, "o", "measured"), (False, GRAPH, "X", "below its bar")):
-        found = [(place, row.ratio) for place, row in measured if row.holds is holds]
-        if found:
-            axes.plot([ratio for _, ratio in found], [place for place, _ in found], mark, color=color, label=label)
+        points = [(row.ratio, place) for place, row in measured if row.holds is holds]
+        if points:
+            axes.plot(*zip(*points, strict=True), mark, color=color, label=label)
     bars = [(row.bar, place) for place, row in measured if row.bar is not None]
     axes.plot([bar for bar, _ in bars], [place for _, place in bars], "|", color=INK, markersize=11, label="at least")
     for place, claim in enumerate(lines):
@@ -68,7 +65,7 @@ def draw_ratios(rows: list[Claim], path: Path) -> None:
 
 
 def folded(rows: list[Claim]) -> list[Claim]:
-    """The rows, but all that chose the best plan of A^l H, whose ratio is 1, as one."""
+    """Replace all rows that chose the best plan of A^l H, with a ratio of 1, by one."""
     best = [row for row in rows if row.what.startswith(PLAN) and row.ratio == 1 and row.holds]
     if len(best) < 2:
         return rows
@@ -78,21 +75,21 @@ def folded(rows: list[Claim]) -> list[Claim]:
 
 
 def ratios_text(rows: list[Claim]) -> str:
-    """What is seen on the figure of ratios."""
+    """Return the alt text of the figure of ratios."""
     ratios, barred = [row.ratio for row in rows], [row for row in rows if row.bar is not None]
-    told = f"The claims of the table, {min(ratios):,.1f} to {max(ratios):,.1f} times as fast as their peer or limit"
-    return f"{told}; {sum(row.holds for row in barred)} of {len(barred)} that have a bar reach it" if barred else told
+    text = f"The claims of the table, {min(ratios):,.1f} to {max(ratios):,.1f} times as fast as their peer or limit"
+    return f"{text}; {sum(row.holds for row in barred)} of {len(barred)} that have a bar reach it" if barred else text
 
 
 def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: Path) -> None:
-    """Seconds over the work to be done, beside the straight line of theory; memory over steps and replicas; joins."""
+    """Draw seconds over the amount of work, beside linear growth; memory over steps and replicas; joins."""
     figure = _figure(4.2)
     panels = figure.subplots(1, 3 if joins else 2)
     time, memory = panels[:2]
-    looks = dict(zip(("nodes", "steps", "replicas"), _looks(), strict=False))
-    for curve, look in looks.items():
+    styles = dict(zip(("nodes", "steps", "replicas"), _styles(), strict=False))
+    for curve, style in styles.items():
         own = _of(points, curve)
-        time.loglog([point["work"] for point in own], _seconds(own), label=f"more {curve}", **look)
+        time.loglog([point["work"] for point in own], _seconds(own), label=f"more {curve}", **style)
     ends = [min(point["work"] for point in points), max(point["work"] for point in points)]
     slope = min(point["seconds"] / point["work"] for point in points)
     time.loglog(ends, [slope * end for end in ends], ":", color=GREY, label="linear")
@@ -102,11 +99,11 @@ def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: 
         own = _of(points, curve)
         first = own[0]["value"]
         scaled = [point["value"] / first for point in own]
-        memory.plot(scaled, [point["bytes"] / 1e6 for point in own], label=f"{curve}, from {first}", **looks[curve])
+        memory.plot(scaled, [point["bytes"] / 1e6 for point in own], label=f"{curve}, from {first}", **styles[curve])
     memory.set(xlabel="times as many", ylabel="extra memory, MB", title="Memory at 100,000 nodes", ylim=(0, None))
-    for curve, look in zip(dict.fromkeys(point["curve"] for point in joins), _looks(), strict=False):
+    for curve, style in zip(dict.fromkeys(point["curve"] for point in joins), _styles(), strict=False):
         own = _of(joins, curve)
-        panels[2].loglog([point["value"] for point in own], _seconds(own), label=curve.partition(", ")[2], **look)
+        panels[2].loglog([point["value"] for point in own], _seconds(own), label=curve.partition(", ")[2], **style)
     if joins:
         panels[2].set(xlabel="nodes, ten edges each", ylabel="seconds", title="The k-hop cosine join")
         panels[2].xaxis.set_major_formatter(_plain)
@@ -119,9 +116,9 @@ def draw_scale(points: list[dict[str, Any]], joins: list[dict[str, Any]], path: 
 
 
 def scale_text(points: list[dict[str, Any]], joins: list[dict[str, Any]]) -> str:
-    """What is seen on the figure of growth."""
+    """Return the alt text of the figure of growth."""
     nodes, steps, replicas = (_of(points, curve) for curve in ("nodes", "steps", "replicas"))
-    told = [
+    parts = [
         f"Seconds of a propagation over its work, {_ends(nodes, 'seconds')} s for {_ends(nodes, 'value')} nodes, "
         "beside a straight line",
         f"extra memory, {_ends(steps, 'bytes', 1e-6)} MB for {_ends(steps, 'value')} steps and "
@@ -129,8 +126,8 @@ def scale_text(points: list[dict[str, Any]], joins: list[dict[str, Any]]) -> str
     ]
     if joins:
         kinds = dict.fromkeys(point["curve"].partition(", ")[2] for point in joins)
-        told.append(f"seconds of the join over nodes ({'; '.join(kinds)})")
-    return "; ".join(told)
+        parts.append(f"seconds of the join over nodes ({'; '.join(kinds)})")
+    return "; ".join(parts)
 
 
 def _ends(points: list[dict[str, Any]], name: str, unit: float = 1) -> str:
@@ -139,7 +136,7 @@ def _ends(points: list[dict[str, Any]], name: str, unit: float = 1) -> str:
 
 
 def _plain(value: float, _: float = 0) -> str:
-    """Three digits or more, never as a power; also what matplotlib asks for the text of a tick."""
+    """Format with three digits or more, never as a power; the second argument is matplotlib's, for ticks."""
     return f"{value:,.0f}" if value >= 100 else np.format_float_positional(value, 3, fractional=False, trim="-")
 
 
@@ -151,8 +148,8 @@ def _seconds(points: list[dict[str, Any]]) -> list[float]:
     return [point["seconds"] for point in points]
 
 
-def _looks() -> list[dict[str, Any]]:
-    """Colour, mark and line style of each curve of a panel."""
+def _styles() -> list[dict[str, Any]]:
+    """Return colour, mark and line style of each curve of a panel."""
     return [
         {"color": color, "marker": mark, "linestyle": line, "markersize": 5}
         for color, mark, line in zip(COLOURS, MARKS, LINES, strict=True)
@@ -182,7 +179,7 @@ INTRODUCTION = (
 
 
 def line(measured: Claim | Point) -> str:
-    """One result for a terminal."""
+    """Return one result as text for a terminal."""
     if isinstance(measured, Point) and measured.curve.startswith("join"):
         return (
             f"{measured.curve}, {measured.value:,} nodes: {_time(measured.seconds)}, {measured.work:,.0f} entries, "
@@ -204,7 +201,7 @@ def line(measured: Claim | Point) -> str:
 
 
 def write_page(folder: Path, page: Path) -> None:
-    """Write the Markdown page from all ``bench-*.json`` files of a folder, with a plot of each beside it."""
+    """Write the Markdown page from all ``bench-*.json`` files of a folder, and a figure of each beside it."""
     import matplotlib
 
     (page.parent / "figures").mkdir(parents=True, exist_ok=True)
@@ -216,7 +213,7 @@ def write_page(folder: Path, page: Path) -> None:
 
 
 def _section(content: dict[str, Any], plot: Path) -> list[str]:
-    """What one suite measured: its title, its plot, which is drawn, and its tables."""
+    """Return title, figure and tables of one suite, and draw the figure."""
     place = "GPU" if content["machine"]["gpu"] else "CPU"
     title = SUITE_TITLES.get(content["suite"], content["suite"]).format(place=place)
     head = f"## {title}\n\n{_machine(content['machine'])}, `gpnn bench --suite {content['suite']}`"

@@ -1,7 +1,4 @@
-"""Table 1 at a glance: every method's accuracy on every graph, beside what was published.
-
-The paper's figures, drawn from the cells of a target: one function a figure.
-"""
+"""Draw the figures of the results from the cells of a target, and describe each in a sentence for its alt text."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -10,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from graphpartner.graph.catalogue import title
-from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import curve, find_cell, graphs_of, means
+from graphpartner.lab.experiments.results import Cell, curve, find_cell, graphs_of, means
+from graphpartner.lab.pages.comparison import MEASURES, number
 from graphpartner.lab.pages.figures import BAND, COLOURS, GRAPH, GREY, LINES, MARKS, SIZE, SMALL, STYLE, WHOLE, save
 
 COLUMNS = 3
-SPAN = 12.0  # points of accuracy shown below the highest; what is lower is told in words at the edge
+SPAN = 12.0  # points of accuracy shown below the highest; a lower value is printed at the edge
+CLASS_MARKS = "osD^vPX*<>hpd8H"
 
 
 def draw_accuracies(figure: Any, cells: Sequence[Cell]) -> None:
-    """A panel a graph, a line a method: our mean ± sd, and the paper's number."""
+    """Draw a panel per graph with a line per method: our mean ± sd, and the paper's number."""
     graphs = graphs_of(cells)
     rows = list(dict.fromkeys(cell.row for cell in cells if cell.mean is not None))
     columns = min(COLUMNS, len(graphs))
@@ -61,20 +59,17 @@ def _panel(axes: Any, cells: Sequence[Cell | None]) -> None:
             axes.plot(cell.published, place, "D", color=GRAPH, fillstyle="none", markeredgewidth=1.4, markersize=6)
 
 
-CLASS_MARKS = "osD^vPX*<>hpd8H"
-
-
-def draw(target: str, cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Draw a target's figure as SVG and PNG; no file where it has none, or no data."""
+def draw(target: str, cells: Sequence[Cell], folder: Path) -> Path | None:
+    """Draw a target's figure as SVG; None where it has none, or no data."""
     if target not in FIGURES or not graphs_of(cells):
-        return []
+        return None
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=SIZE, layout="constrained")
-        FIGURES[target](figure, cells)
-        return [save(figure, folder / f"{target}.{form}") for form in ("svg", "png")]
+        FIGURES[target][0](figure, cells)
+        return save(figure, folder / f"{target}.svg")
 
 
 def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
@@ -97,7 +92,7 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
     bounds = "bounds of Eq. 6" if any(means(low)) else "upper bound of Eq. 6; the lower one is 0"
     left.plot(layers, _positive(means(low)), color=GREY, linestyle=":", label=bounds)
     left.plot(layers, _positive(means(high)), color=GREY, linestyle=":")
-    _dress(left, f"8-layer GCN on {title(graph)}", "layer", "energy, squared singular values")
+    _set_axes(left, f"8-layer GCN on {title(graph)}", "layer", "energy, squared singular values")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
     picture = next((cell.detail for cell in cells if cell.measure == "picture" and cell.detail), None)
     if picture:
@@ -109,7 +104,7 @@ def _fig1(figure: Any, cells: Sequence[Cell]) -> None:
 
 
 def _embedding(axes: Any, points: Sequence[Sequence[float]], classes: Sequence[int]) -> None:
-    """Points in the plane; a class is a mark and a shade that grows lighter, so that grey tells them apart, too."""
+    """Draw points in the plane; classes differ in mark and lightness, so that they differ in grey, too."""
     from matplotlib import colormaps
 
     names = sorted(set(classes))
@@ -131,7 +126,7 @@ def _fig4(figure: Any, cells: Sequence[Cell]) -> None:
     graphs = graphs_of(cells)
     for axes, graph in zip(figure.subplots(1, len(graphs), squeeze=False)[0], graphs, strict=True):
         _lines(axes, cells, graph, "accuracy", ("full", "w/o rectification", "w/o partner", "w/o both"))
-        _dress(axes, title(graph), "propagation steps $l$", LABELS["accuracy"])
+        _set_axes(axes, title(graph), "propagation steps $l$", LABELS["accuracy"])
         axes.legend()
 
 
@@ -164,15 +159,11 @@ def _bounds(figure: Any, cells: Sequence[Cell]) -> None:
         axes.set_xticks(steps)
         axes.xaxis.set_major_formatter("{x:.0f}")
         axes.yaxis.set_major_formatter("{x:g}")
-        _dress(axes, title(graph), "propagation steps $l$", r"energy over $E(H^{\phi_1})$")
+        _set_axes(axes, title(graph), "propagation steps $l$", r"energy over $E(H^{\phi_1})$")
         axes.plot([], [], ":", color=GREY, label="published bounds")
         axes.plot([], [], "_", color=GREY, markersize=13, markeredgewidth=1.8, label="lower bound that holds, if not 0")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
-
-FIGURES: dict[str, Callable[[Any, Sequence[Cell]], None]] = {
-    "table1": draw_accuracies, "fig1": _fig1, "fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "bounds": _bounds,
-}  # fmt: skip
 
 LABELS = {
     "accuracy": "test accuracy (%)",
@@ -189,14 +180,14 @@ def _panels(
     names: dict[str, str] | None = None,
     logarithmic: str | None = None,
 ) -> None:
-    """One panel a measure, on the first graph that has data."""
+    """Draw one panel per measure, on the first graph that has data."""
     graph = graphs_of(cells)[0]
     for axes, measure in zip(figure.subplots(1, len(measures)), measures, strict=True):
         if measure == logarithmic:
             axes.set_yscale("log")
         _lines(axes, cells, graph, measure, rows, names)
         heading = {"mad_gap": "MADGap", "accuracy": "Accuracy", "energy": "Dirichlet energy"}[measure]
-        _dress(axes, f"{heading}, {title(graph)}", "propagation steps $l$", LABELS[measure])
+        _set_axes(axes, f"{heading}, {title(graph)}", "propagation steps $l$", LABELS[measure])
         axes.legend()
 
 
@@ -208,7 +199,7 @@ def _lines(
     rows: Sequence[str],
     names: dict[str, str] | None = None,
 ) -> None:
-    """Means over steps, with a band of one standard deviation; steps that double on an axis that doubles."""
+    """Draw means over steps with a band of one standard deviation; on a logarithmic axis where steps double."""
     every = sorted({cell.at["steps"] for cell in cells if "steps" in cell.at})
     if every[-1] >= 16 * every[0]:
         axes.set_xscale("log", base=2)
@@ -225,13 +216,113 @@ def _lines(
         axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _dress(axes: Any, heading: str, below: str, beside: str) -> None:
+def _set_axes(axes: Any, heading: str, xlabel: str, ylabel: str) -> None:
     axes.set_title(heading)
-    axes.set_xlabel(below)
-    axes.set_ylabel(beside)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
     axes.grid(True)
 
 
 def _positive(values: Sequence[float]) -> list[float]:
-    """What a logarithmic axis can show: nothing at or below zero."""
+    """Replace values at or below zero, which a logarithmic axis cannot show, by NaN."""
     return [value if value > 0 else float("nan") for value in values]
+
+
+def alt_text(target: str, cells: Sequence[Cell]) -> str:
+    """Return one sentence that describes a target's figure."""
+    return FIGURES[target][1](cells)
+
+
+def _fig1_text(cells: Sequence[Cell]) -> str:
+    graph = graphs_of(cells)[0]
+    curves = (
+        f"{MEASURES[measure]} {_ends(curve(cells, 'GCN', graph, measure, 'layer'))}"
+        for measure in ("layer_energy", "layer_s_max", "layer_s_min")
+    )
+    text = f"From the first to the last layer of a deep GCN on {title(graph)}: {', '.join(curves)}"
+    picture = next((cell.detail for cell in cells if cell.measure == "picture" and cell.detail), None)
+    if picture:
+        nodes, classes = len(picture["points"]), len(set(picture["classes"]))
+        text += f"; beside it {nodes:,} nodes in the plane by their embedding, in {classes} classes"
+    return text
+
+
+def _fig3_text(cells: Sequence[Cell]) -> str:
+    return _curves_text(cells, ("mad_gap", "accuracy"), graphs_of(cells)[:1])
+
+
+def _fig4_text(cells: Sequence[Cell]) -> str:
+    return _curves_text(cells, ("accuracy",), graphs_of(cells))
+
+
+def _fig5_text(cells: Sequence[Cell]) -> str:
+    names = {"with": "with the contrastive loss", "without": "without it"}
+    return _curves_text(cells, ("energy", "accuracy"), graphs_of(cells)[:1], names, peak=True)
+
+
+def _bounds_text(cells: Sequence[Cell]) -> str:
+    parts = []
+    for graph in graphs_of(cells):
+        own = [
+            cell for cell in cells if (cell.graph, cell.measure) == (graph, "mixed_energy") and cell.mean is not None
+        ]
+        shares = sorted({cell.at["alpha"] for cell in own})
+        few = dict.fromkeys((shares[0], shares[len(shares) // 2], shares[-1]))
+        ends = (
+            f"{_ends(curve([cell for cell in own if cell.at['alpha'] == share], 'GPNN', graph, 'mixed_energy'))} at "
+            f"α = {share:g}"
+            for share in few
+        )
+        parts.append(f"on {title(graph)} {', '.join(ends)}")
+    return f"The energy of both branches over the partner's and its bounds over the steps: {'; '.join(parts)}"
+
+
+def _table1_text(cells: Sequence[Cell]) -> str:
+    known = [cell for cell in cells if cell.mean is not None]
+    parts = []
+    for graph in graphs_of(cells):
+        ranked = sorted(((cell.mean or 0.0, cell.row) for cell in known if cell.graph == graph), reverse=True)
+        parts.append(f"{title(graph)} " + " to ".join(f"{mean:.1f} ({row})" for mean, row in (ranked[0], ranked[-1])))
+    return f"Highest and lowest test accuracy of {len({cell.row for cell in known})} methods, %: {', '.join(parts)}"
+
+
+def _curves_text(
+    cells: Sequence[Cell],
+    measures: Sequence[str],
+    graphs: Sequence[str],
+    names: dict[str, str] | None = None,
+    peak: bool = False,
+) -> str:
+    """Return where each row's curve begins and ends, measure by measure."""
+    parts = []
+    for graph in graphs:
+        for measure in measures:
+            own = [cell for cell in cells if (cell.graph, cell.measure) == (graph, measure)]
+            lines = {row: curve(own, row, graph, measure) for row in dict.fromkeys(cell.row for cell in own)}
+            ends = (f"{(names or {}).get(row, row)} {_ends(line, peak)}" for row, line in lines.items() if line)
+            parts.append(f"{MEASURES[measure].removesuffix(', %')} on {title(graph)}: {', '.join(ends)}")
+    steps = sorted(cell.at["steps"] for cell in cells if "steps" in cell.at)
+    return f"From {steps[0]:g} to {steps[-1]:g} steps, {'; '.join(parts)}"
+
+
+def _ends(cells: Sequence[Cell], peak: bool = False) -> str:
+    """Return the first and last value of a curve, with the highest one if ``peak`` is set and it lies between them."""
+    values = means(cells)
+    first, last, most = (_number(cells[0].measure, value) for value in (values[0], values[-1], max(values)))
+    between = f" by way of {most}" if peak and most not in (first, last) else ""
+    return f"{first}{between} to {last}"
+
+
+def _number(measure: str, value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else number(measure, value)  # not 1.39e+03
+
+
+FIGURES: dict[str, tuple[Callable[[Any, Sequence[Cell]], None], Callable[[Sequence[Cell]], str]]] = {
+    "table1": (draw_accuracies, _table1_text),
+    "fig1": (_fig1, _fig1_text),
+    "fig3": (_fig3, _fig3_text),
+    "fig4": (_fig4, _fig4_text),
+    "fig5": (_fig5, _fig5_text),
+    "bounds": (_bounds, _bounds_text),
+}
+"""By target: the function that draws its figure, and the one that describes it."""

@@ -1,22 +1,16 @@
-"""The results page: everything that ``gpnn reproduce`` measured, from its files alone.
-
-The results page in a few lines: GPNN beside the published numbers and the best of all others.
-"""
+"""Write the results page: a summary, then everything that ``gpnn reproduce`` measured, from its files alone."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from graphpartner.graph.catalogue import title
 from graphpartner.lab.experiments.experiment import TARGETS
-from graphpartner.lab.experiments.findings import AHEAD_OF_ALL, NEAR, PAPER_ROW, nearly, verdicts
-from graphpartner.lab.experiments.reproduce import read_results
-from graphpartner.lab.experiments.results import Cell
-from graphpartner.lab.experiments.verdict import Verdict, find_cell, graphs_of
-from graphpartner.lab.pages.alt_texts import alt_text
+from graphpartner.lab.experiments.findings import AHEAD_OF_ALL, NEAR, PAPER_ROW, Verdict, nearly
+from graphpartner.lab.experiments.results import Cell, find_cell, graphs_of
 from graphpartner.lab.pages.comparison import COUNTS, RULE, difference, mark, markdown, number, published, verdict_lines
-from graphpartner.lab.pages.result_figures import FIGURES, draw
+from graphpartner.lab.pages.result_figures import FIGURES, alt_text
 from graphpartner.system.files import write_atomically
 
 TITLES = {
@@ -34,52 +28,56 @@ TITLES = {
 }
 
 
-def write_target(target: str, cells: Sequence[Cell], folder: Path) -> None:
-    """Write a target's tables as Markdown and its figure as SVG and PNG beside its JSON file."""
-    text = f"# {TITLES[target]}\n\n{target_text(cells)}\n"
-    write_atomically(folder / f"{target}.md", text.encode())
-    draw(target, cells, folder)
-
+Results = Mapping[str, Sequence[Cell]]
+"""Cells by target."""
 
 CHOSEN = (
     "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
-    "says otherwise. The rule of the search, likelihood where accuracies are too close to tell, was settled after a "
-    "comparison with test accuracy on Cora and CiteSeer; the other graphs had no part in it. Where all splits are "
-    "random, no run of a search sees a label of its own split's test nodes, but a node that one split validates on is "
-    "a test node of others. Most presets were searched again when the test accuracy of an earlier winner was known; "
-    "validation chose each of them. Baselines have their authors' settings where these serve, otherwise the best of a "
-    "search on validation nodes, most often of 2 to 50 configurations where GPNN had 48 to 276."
+    "says otherwise. The rule of the search, likelihood where accuracies differ too little to decide, was fixed after "
+    "a comparison with test accuracy on Cora and CiteSeer; the other graphs played no part in it. Where all splits "
+    "are random, no run of a search sees the labels of its own split's test nodes, but a validation node of one split "
+    "is a test node of others. Most presets were searched again after the test accuracy of an earlier winner was "
+    "known; validation chose each of them. Baselines have their authors' settings where these do well, otherwise the "
+    "best of a search on validation nodes, usually of 2 to 50 configurations where GPNN had 48 to 276."
 )
 FINDINGS, SHORTFALLS, CLAIMS = "The paper's findings", "Where we fall short", "What we claim ourselves"
 PREVIEW = (
-    "A preview: two runs of a cell, cut short where they take long, small grids and ensembles, on the built-in graph "
-    "alone. Nothing here is a result, and two runs seldom tell more than chance."
+    "A preview: two runs per cell, with fewer epochs where they take long, small grids and ensembles, on the built-in "
+    "graph alone. Nothing here is a result: two runs seldom show more than chance."
 )
 
 
-def write_results_page(folder: Path, page: Path, preview: bool = False) -> None:
-    """Write the whole page from the results files of a folder."""
+def write_results_page(
+    results: Results, judged: Sequence[Verdict], folder: Path, page: Path, preview: bool = False
+) -> None:
+    """Write the whole page; see :func:`results_page`."""
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, results_page(folder, page, preview).encode())
+    write_atomically(page, results_page(results, judged, folder, page, preview).encode())
 
 
-def results_page(folder: Path, page: Path, preview: bool = False) -> str:
-    """The page as text; its figures are linked from where the page lies."""
-    results = read_results(folder)
+def results_page(results: Results, judged: Sequence[Verdict], folder: Path, page: Path, preview: bool = False) -> str:
+    """Return the page as text.
+
+    Args:
+        results: the cells of every target that has any.
+        judged: the verdicts on them.
+        folder: where the figures are; they are linked from the place of the page.
+        page: the file that the text is written to.
+        preview: whether the results are a preview, ``--quick``.
+    """
     there = [target for target in TARGETS if target in results]
-    found = verdicts(results)
-    of_paper, ours = ([verdict for verdict in found if verdict.ours == own] for own in (False, True))
+    of_paper, ours = ([verdict for verdict in judged if verdict.ours == own] for own in (False, True))
     everything = [cell for cells in results.values() for cell in cells]
     parts = [
         "# Results",
         PREVIEW if preview else "",
-        in_short(results.get("table1", []), found),
+        in_short(results.get("table1", []), judged),
         " · ".join(_link(heading) for heading in (FINDINGS, SHORTFALLS, *(TITLES[target] for target in there), CLAIMS)),
-        "Written by `gpnn reproduce` from the files under `results/`; no cell of a table is typed. Accuracies are in "
-        "percent, mean ± standard deviation over the runs counted in parentheses; lines in figures are means over "
-        "runs, bands one standard deviation. † marks settings that were picked with a look at test accuracy and have "
-        "won no search on validation nodes since: such a row shows what the method can do, not what a fair selection "
-        "finds.",
+        "Written by `gpnn reproduce` from the files under `results/`; no number is typed by hand. Accuracies are in "
+        "percent, mean ± standard deviation over the number of runs in parentheses; lines in figures are means over "
+        "runs, bands one standard deviation. † marks settings that were chosen with a look at test accuracy and have "
+        "won no search on validation nodes since: such a row shows what the method can reach, not what a fair "
+        "selection finds.",
         CHOSEN,
         _machines(everything),
         RULE,
@@ -93,22 +91,17 @@ def results_page(folder: Path, page: Path, preview: bool = False) -> str:
         tables = markdown(results[target])
         figure = folder / f"{target}.svg"
         if target in FIGURES and graphs_of(results[target]) and figure.exists():
-            seen = alt_text(target, results[target])
-            parts.append(f"![{seen}]({quote(Path(os.path.relpath(figure, page.parent)).as_posix())})")
-            if target != "table1":  # whose numbers are what people come for
+            text = alt_text(target, results[target])
+            parts.append(f"![{text}]({quote(Path(os.path.relpath(figure, page.parent)).as_posix())})")
+            if target != "table1":  # its numbers stay open: most readers come for them
                 tables = f"<details><summary>The numbers behind the figure</summary>\n\n{tables}\n\n</details>"
-        parts += [tables, _notes(results[target])]
+        parts += [tables, notes(results[target])]
     parts += [f"## {CLAIMS}", _counted(ours)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def target_text(cells: Sequence[Cell]) -> str:
-    """A target's tables, sources and remarks."""
-    return "\n\n".join(part for part in (markdown(cells), _notes(cells)) if part)
-
-
-def _notes(cells: Sequence[Cell]) -> str:
-    """Sources and remarks."""
+def notes(cells: Sequence[Cell]) -> str:
+    """Return the sources of a target's numbers, and remarks on cells that differ from them."""
     parts = []
     sources = dict.fromkeys(cell.source for cell in cells if cell.source)
     elsewhere = dict.fromkeys((cell.row, cell.elsewhere_source) for cell in cells if cell.elsewhere_source)
@@ -116,7 +109,7 @@ def _notes(cells: Sequence[Cell]) -> str:
         parts.append(f"Published: {'; '.join(str(source) for source in sources)}.")
     if elsewhere:
         parts.append("Elsewhere:\n\n" + "\n".join(f"- {row}: {source}." for row, source in elsewhere))
-    several = len({cell.experiment for cell in cells}) > 1  # whose remark is it?
+    several = len({cell.experiment for cell in cells}) > 1
     grouped: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell.remark and (cell.outcome != "holds" or _behind_elsewhere(cell)):
@@ -128,35 +121,35 @@ def _notes(cells: Sequence[Cell]) -> str:
 
 
 def _link(heading: str) -> str:
-    """A link to a heading of the page, as GitHub names its place."""
+    """Return a link to a heading of the page, by the anchor that GitHub gives it."""
     place = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -").replace(" ", "-")
     return f"[{heading}](#{place})"
 
 
 def _behind_elsewhere(cell: Cell) -> bool:
-    """Whether it is more than a point below what the method's own authors print."""
+    """Return whether a cell is more than a point below the number of the method's own authors."""
     return not nearly(_less(cell))
 
 
 def _less(cell: Cell) -> float:
-    """Our mean less that of its own authors; 0 where one is missing."""
+    """Return our mean less that of the method's own authors; 0 where one is missing."""
     return 0.0 if cell.mean is None or cell.elsewhere is None else cell.mean - cell.elsewhere
 
 
-def _counted(found: Sequence[Verdict]) -> str:
-    """Verdicts, and how many of them hold."""
-    if not found:
+def _counted(judged: Sequence[Verdict]) -> str:
+    """Return verdicts as a table, and the number of them that hold."""
+    if not judged:
         return "None yet."
-    held, failed = (sum(verdict.holds is each for verdict in found) for each in (True, False))
-    unknown = len(found) - held - failed
-    counts = f"Of {len(found)}, {held} hold and {failed} do not" + (f"; {unknown} are open." if unknown else ".")
-    return f"{counts}\n\n{verdict_lines(found)}"
+    held, failed = (sum(verdict.holds is value for verdict in judged) for value in (True, False))
+    unknown = len(judged) - held - failed
+    counts = f"Of {len(judged)}, {held} hold and {failed} do not" + (f"; {unknown} are open." if unknown else ".")
+    return f"{counts}\n\n{verdict_lines(judged)}"
 
 
 def _shortfalls(cells: Sequence[Cell]) -> str:
-    """Every cell lower than published, or than its own authors print, with its remark; the same numbers once.
+    """Return a table of all cells lower than published here or elsewhere, with their remarks; equal numbers once.
 
-    Counts are not among them: another number of edges is another definition, not less of anything.
+    Counts are left out: another number of edges is another definition, not a shortfall.
     """
     lines: dict[tuple[object, ...], str] = {}
     for cell in cells:
@@ -173,7 +166,7 @@ def _shortfalls(cells: Sequence[Cell]) -> str:
             f"| {where} | {cell.row} | {title(cell.graph)} | {named} | {ours} | {less} | {cell.remark or ''} |",
         )
     if not lines:
-        return "Nowhere, among what has been run."
+        return "Nowhere, among the cells that were run."
     head = ["| where | row | graph | published | ours | difference | best explanation found |"]
     head.append("|---|---|---|--:|--:|--:|---|")
     return "\n".join(["And wherever a finding above does not hold.\n", *head, *lines.values()])
@@ -188,42 +181,44 @@ def _machines(cells: Sequence[Cell]) -> str:
     return f"Measured on {named}; graphpartner {', '.join(map(str, versions))}."
 
 
-def in_short(table1: Sequence[Cell], found: Sequence[Verdict]) -> str:
-    """Accuracies of Table 1 less the published ones, who else is best, and how many findings hold."""
-    told = []
+def in_short(table1: Sequence[Cell], judged: Sequence[Verdict]) -> str:
+    """Summarise Table 1 (our accuracies, published ones, the best baseline) and the number of findings that hold."""
+    lines = []
     ours = [cell for cell in table1 if cell.method == "gpnn" and cell.mean is not None]
     others = [cell for cell in table1 if cell.method != "gpnn" and cell.mean is not None]
     if ours:
-        told.append(_table(ours, others))
-    alone = [
+        lines.append(_table(ours, others))
+    reached = [
         cell.outcome in ("holds", "higher") for cell in ours if cell.row == PAPER_ROW and cell.published is not None
     ]
-    if alone:
-        told.append(f"- The paper's method alone reaches the published number on {sum(alone)} of {len(alone)} graphs.")
-    ahead = [verdict.holds is True for verdict in found if verdict.finding.startswith(AHEAD_OF_ALL)]
+    if reached:
+        lines.append(
+            f"- The paper's method alone reaches the published number on {sum(reached)} of {len(reached)} graphs."
+        )
+    ahead = [verdict.holds is True for verdict in judged if verdict.finding.startswith(AHEAD_OF_ALL)]
     if ahead:
-        told.append(
+        lines.append(
             f"- GPNN (best), which goes beyond the paper, is ahead of every baseline on {sum(ahead)} of {len(ahead)} "
             "graphs by a paired test."
         )
     near = [nearly(cell.difference) for cell in others if cell.difference is not None]
     if near:
-        told.append(
+        lines.append(
             f"- The paper's baselines reach its numbers, or come within {NEAR:g} point, in {sum(near)} of {len(near)} "
             "cells of Table 1."
         )
-    judged = [verdict for verdict in found if not verdict.ours and verdict.holds is not None]
+    settled = [verdict for verdict in judged if not verdict.ours and verdict.holds is not None]
     for name, part in (
-        ("findings of the paper's experiments", [verdict for verdict in judged if verdict.target != "bounds"]),
-        ("cases of its two propositions", [verdict for verdict in judged if verdict.target == "bounds"]),
+        ("findings of the paper's experiments", [verdict for verdict in settled if verdict.target != "bounds"]),
+        ("cases of its two propositions", [verdict for verdict in settled if verdict.target == "bounds"]),
     ):
         if part:
-            told.append(f"- Of {len(part)} {name} {sum(verdict.holds is True for verdict in part)} hold.")
-    return "\n".join(told)
+            lines.append(f"- Of {len(part)} {name} {sum(verdict.holds is True for verdict in part)} hold.")
+    return "\n".join(lines)
 
 
 def _table(ours: Sequence[Cell], others: Sequence[Cell]) -> str:
-    """GPNN's rows with the difference to the published number, and the best baseline, graph by graph."""
+    """Return GPNN's rows with their differences from the published numbers, and the best baseline per graph."""
     graphs = graphs_of(ours)
     lines = ["| test accuracy, % | " + " | ".join(title(graph) for graph in graphs) + " |"]
     lines.append("|---|" + "---|" * len(graphs))

@@ -1,5 +1,7 @@
 """Every cell of the paper's tables has an entry that equals the printed value; every file loads; mistakes are named."""
 
+from pathlib import Path
+
 import pytest
 
 from graphpartner.lab.experiments.experiment import FOLDER, TARGETS, load_experiments, read_experiment
@@ -69,7 +71,7 @@ def published(target):
     return found
 
 
-def test_table1_is_as_printed():
+def test_table1_is_as_printed() -> None:
     printed = {}
     for name, cells in rows(TABLE1):
         for row in ["GPNN (paper)", "GPNN (tuned)", "GPNN (best)"] if name == "GPNN" else [name]:
@@ -77,7 +79,7 @@ def test_table1_is_as_printed():
     assert published("table1") == printed
 
 
-def test_table2_is_as_printed():
+def test_table2_is_as_printed() -> None:
     measures = ("classes", "features", "nodes", "edges")
     printed = {
         ("graph", measure, graph): cell
@@ -87,7 +89,7 @@ def test_table2_is_as_printed():
     assert published("table2") == printed
 
 
-def test_table3_is_as_printed():
+def test_table3_is_as_printed() -> None:
     printed = {}
     for name, cells in rows(TABLE3):
         row, _, measure = name.partition("/")
@@ -99,7 +101,7 @@ def test_table3_is_as_printed():
     assert set(experiment.runs) == set(GRAPHS)  # CiteSeer included, whose row the paper leaves out
 
 
-def test_table4_is_as_printed():
+def test_table4_is_as_printed() -> None:
     printed = {
         (f"{method}, one by one", "seconds", graph): cell
         for graph, cells in rows(TABLE4)
@@ -108,7 +110,7 @@ def test_table4_is_as_printed():
     assert published("table4") == printed
 
 
-def test_every_target_has_a_file_and_enough_runs():
+def test_every_target_has_a_file_and_enough_runs() -> None:
     found = load_experiments()
     assert sorted({experiment.target for experiment in found}) == sorted(TARGETS)
     methods = {row.method for experiment in load_experiments("table1") for row in experiment.rows.values()}
@@ -125,15 +127,15 @@ def test_every_target_has_a_file_and_enough_runs():
 
 
 WRONG = [
-    ("target: table1", "target: table9", ["target = 'table9'", "table1"]),
-    ("title: GCN", "tilte: GCN", ["unknown key tilte", "title"]),
+    ("target: table1", "target: table9", ["target = 'table9': must be", "table1"]),
+    ("title: GCN", "tilte: GCN", ["unknown key tilte; must be one of", "title"]),
     ("title: GCN\n", "", ["the key title is missing"]),
     ("cora: 20", "cora: many", ["runs.cora = 'many'", "a whole number"]),
-    ("cora: 20", "imdb: 20", ["runs.imdb is no graph", "cora"]),
+    ("cora: 20", "imdb: 20", ["runs.imdb: must be one of", "cora"]),
     ("{method: gcn}", "{methd: gcn}", ["unknown key rows.GCN.methd", "method"]),
-    ("{method: gcn}", "{method: gpnn}", ["rows.GCN.preset must be given"]),
-    ("{method: gcn}", "gcn", ["rows.GCN must hold keys and values", "'gcn'"]),
-    ("published:\n  GCN:", "published:\n  GAT:", ["published.GAT is no row", "GCN"]),
+    ("{method: gcn}", "{method: gpnn}", ["rows.GCN.preset: must be given"]),
+    ("{method: gcn}", "gcn", ["rows.GCN = 'gcn': must be keys and values"]),
+    ("published:\n  GCN:", "published:\n  GAT:", ["published.GAT: must be one of the rows GCN"]),
     ("cora: 81.5, citeseer", "cora: high, citeseer", ["published.GCN.accuracy.cora = 'high'", "a number"]),
     ("quick: {runs: 2", "quick: {runs: 2.5", ["quick.runs = 2.5", "a whole number"]),
     ("tolerance: 1.0", "tolerance: true", ["tolerance = True", "a number"]),
@@ -141,7 +143,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("right", "wrong", "words"), WRONG, ids=[wrong for _, wrong, _ in WRONG])
-def test_mistakes_name_file_and_key(tmp_path, right, wrong, words):
+def test_mistakes_name_file_and_key(tmp_path: Path, right, wrong, words) -> None:
     text = (FOLDER / "table1-gcn.yaml").read_text()
     assert right in text
     path = tmp_path / "mine.yaml"
@@ -153,7 +155,7 @@ def test_mistakes_name_file_and_key(tmp_path, right, wrong, words):
         assert word in str(error.value)
 
 
-def test_what_is_no_yaml(tmp_path):
+def test_what_is_no_yaml(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     for text in ("a: [", "- 1\n"):
         path.write_text(text)
@@ -161,7 +163,7 @@ def test_what_is_no_yaml(tmp_path):
             read_experiment(path)
 
 
-def test_settings_that_remarks_name_are_those_of_the_presets():
+def test_settings_that_remarks_name_are_those_of_the_presets() -> None:
     (fig4,) = load_experiments("fig4")
     for graph, name in (("cora", "Cora"), ("citeseer", "CiteSeer")):
         weight = preset(f"{graph}/paper").settings.lambda_rt

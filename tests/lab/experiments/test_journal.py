@@ -12,12 +12,12 @@ import pytest
 
 from graphpartner.lab.experiments.journal import Journal, read_lines
 from graphpartner.system.errors import InputError
-from tests.lab.experiments.toy import line, run
+from tests.lab.experiments.examples import line, run
 
 REPOSITORY = Path(__file__).parents[3]
 
 
-def test_lines_are_found_again(tmp_path):
+def test_lines_are_found_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs")
     journal.append("table1", [line(run(0), accuracy=70.0), line(run(1), accuracy=71.0)])
     again = Journal(tmp_path / "runs")
@@ -27,15 +27,15 @@ def test_lines_are_found_again(tmp_path):
     assert again.find(run(2)) is None
 
 
-def test_a_run_is_known_by_its_whole_configuration():
+def test_a_run_is_known_by_its_whole_configuration() -> None:
     base = run(0, alpha=0.1)
     assert base.key == run(0, alpha=0.1).key
-    assert base.key == base.wanting(["energy"]).key  # what is measured is no part of it
+    assert base.key == base.with_measures(["energy"]).key  # what is measured is no part of it
     others = [run(1, alpha=0.1), run(0, alpha=0.2), run(0, method="gcn", alpha=0.1), run(0, graph="cora", alpha=0.1)]
     assert len({base.key, *(other.key for other in others)}) == 5
 
 
-def test_a_run_with_another_measure_is_joined(tmp_path):
+def test_a_run_with_another_measure_is_joined(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.append("fig3", [line(run(0), accuracy=70.0)])
     wanted = run(0, measures=("accuracy", "mad_gap"))
@@ -45,7 +45,7 @@ def test_a_run_with_another_measure_is_joined(tmp_path):
     assert Journal(tmp_path).find(wanted)["measured"] == {"accuracy": 70.0, "mad_gap": 0.5}
 
 
-def test_a_torn_line_is_ignored_and_repaired(tmp_path):
+def test_a_torn_line_is_ignored_and_repaired(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.append("table1", [line(run(seed), accuracy=70.0) for seed in range(3)])
     path = tmp_path / "table1.jsonl"
@@ -60,23 +60,28 @@ def test_a_torn_line_is_ignored_and_repaired(tmp_path):
         assert Journal(tmp_path).find(run(2))["measured"] == {"accuracy": 72.0}
 
 
-def test_a_damaged_line_is_named(tmp_path):
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     whole = line(run(0), accuracy=70.0)
     (tmp_path / "table1.jsonl").write_text(f"{json.dumps(whole)}\nnonsense\n{json.dumps(whole)}\n")
-    with pytest.raises(InputError, match=r"table1\.jsonl, line 2 is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 2: must be JSON .*; delete the line to run it again$"):
         Journal(tmp_path)
     without = {name: value for name, value in whole.items() if name != "seed"}
-    for wrong in (whole | {"measured": 3}, whole | {"measured": {"accuracy": "abc"}}, without):
+    for wrong, words in (
+        (whole | {"measured": 3}, "measured = 3: must be keys and values"),
+        (whole | {"measured": {"accuracy": "abc"}}, "measured.accuracy = 'abc': must be a number"),
+        (whole | {"format": 2}, "format = 2: must be 1"),
+        (without, "the key seed is missing"),
+    ):
         (tmp_path / "table1.jsonl").write_text(json.dumps(wrong) + "\n")
-        with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+        with pytest.raises(InputError, match=rf"table1\.jsonl, line 1: {words}"):
             Journal(tmp_path)
     (tmp_path / "table1.jsonl").unlink()
     (tmp_path / "table1.jsonl.gz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl\.gz: is damaged"):
         Journal(tmp_path)
 
 
-def test_compressed_lines_are_read_and_added_to(tmp_path):
+def test_compressed_lines_are_read_and_added_to(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.append("table1", [line(run(0), accuracy=70.0)])
     journal.compress("table1")
@@ -91,7 +96,7 @@ def test_compressed_lines_are_read_and_added_to(tmp_path):
     Journal(tmp_path).compress("table1")  # nothing new: nothing to do
 
 
-def test_two_programs_lose_nothing_to_each_other(tmp_path):
+def test_two_programs_lose_nothing_to_each_other(tmp_path: Path) -> None:
     one, two = Journal(tmp_path), Journal(tmp_path)
     one.append("table1", [line(run(0), accuracy=70.0)])
     two.append("table1", [line(run(1), accuracy=71.0)])
@@ -104,13 +109,13 @@ def test_two_programs_lose_nothing_to_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("harm", [lambda whole: b"", lambda whole: whole[:40], lambda whole: _flipped(whole)])
-def test_a_damaged_archive_is_named(tmp_path, harm):
+def test_a_damaged_archive_is_named(tmp_path: Path, harm) -> None:
     journal = Journal(tmp_path)
     journal.append("table1", [line(run(seed), accuracy=70.0 + seed) for seed in range(20)])
     journal.compress("table1")
     path = tmp_path / "table1.jsonl.gz"
     path.write_bytes(harm(path.read_bytes()))
-    with pytest.raises(InputError, match=r"table1\.jsonl\.gz is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl\.gz: is damaged"):
         Journal(tmp_path)
 
 
@@ -120,22 +125,22 @@ def _flipped(whole):
 
 
 @pytest.mark.parametrize("value", ["NaN", "{}", '"high"', "[[1.0]]", "[NaN]"])
-def test_a_measure_that_is_none(tmp_path, value):
+def test_a_measure_that_is_none(tmp_path: Path, value) -> None:
     (tmp_path / "table1.jsonl").write_text(
-        f'{{"key": "k", "seed": 0, "version": "1", "device": "cpu", "measured": {{"accuracy": {value}}}}}\n'
+        f'{{"key": "k", "format": 1, "seed": 0, "version": "", "device": "", "measured": {{"accuracy": {value}}}}}\n'
     )
-    with pytest.raises(InputError, match=r"table1\.jsonl, line 1 is damaged"):
+    with pytest.raises(InputError, match=r"table1\.jsonl, line 1: .*measured\.accuracy"):
         Journal(tmp_path)
 
 
-def test_runs_are_kept_in_a_folder(tmp_path):
+def test_runs_are_kept_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("mine")
-    with pytest.raises(InputError, match="runs is no folder"):
+    with pytest.raises(InputError, match="runs: must be a folder"):
         Journal(tmp_path / "runs")
 
 
 @pytest.mark.slow
-def test_kill_and_resume(tmp_path):
+def test_kill_and_resume(tmp_path: Path) -> None:
     """Really killed between batches; the second call does only the runs that are missing."""
     options = ["--quick", "--methods", "gpnn", "--seeds", "3", "--device", "cpu", "--out", str(tmp_path)]
     command = [sys.executable, "-m", "graphpartner.cli", "reproduce", "table3", *options]

@@ -3,21 +3,21 @@
 import dataclasses
 import json
 import shutil
-from importlib.metadata import version
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from graphpartner.lab.experiments import plan as planning
 from graphpartner.lab.experiments import reproduce as module
+from graphpartner.lab.experiments import selection as planning
 from graphpartner.lab.experiments.experiment import TARGETS, Quick, Row, load_experiments
 from graphpartner.lab.experiments.jobs import Run
 from graphpartner.lab.experiments.journal import read_lines
-from graphpartner.lab.experiments.plan import Selection
 from graphpartner.lab.experiments.reproduce import reproduce
+from graphpartner.lab.experiments.selection import Selection
 from graphpartner.system.errors import InputError
 
-RUN = {"method", "graph", "settings", "seed", "device", "version", "members", "timing"}
+RUN = {"method", "graph", "settings", "seed", "device", "members", "timing"}
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -29,7 +29,7 @@ def no_data_root(monkeypatch):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Replaces the experiments of a target: three epochs, two runs, a small grid, and what else is asked for."""
+    """Return a function that replaces the experiments of a target: three epochs, two runs, a small grid, changes."""
 
     def replace(target, vary=None, **changes):
         quick = Quick(2, 3, vary or {})
@@ -40,10 +40,10 @@ def tiny(monkeypatch):
 
 
 def quick(*targets, **options):
-    return Selection(targets, device="cpu", quick=True, version="0", **options)
+    return Selection(targets, device="cpu", quick=True, **options)
 
 
-def test_table2(tmp_path):
+def test_table2(tmp_path: Path) -> None:
     (cells,) = reproduce(Selection(("table2",), device="cpu"), tmp_path).values()
     here = {cell.measure: cell for cell in cells if cell.graph == "citeseer"}
     assert {name: cell.mean for name, cell in here.items()} == {
@@ -54,7 +54,7 @@ def test_table2(tmp_path):
     assert len(read_lines(tmp_path / "runs" / "table2.jsonl.gz")) >= 1
 
 
-def test_a_graph_that_is_not_here(tmp_path):
+def test_a_graph_that_is_not_here(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     selection = Selection(
         ("table1",), ("amazon-photo", "citeseer"), ("gpnn",), device="cpu", root=str(tmp_path / "data")
@@ -71,7 +71,7 @@ def test_a_graph_that_is_not_here(tmp_path):
     assert [len(slot.runs) for slot in citeseer] == [100, 100, 100]
 
 
-def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
+def test_nothing_is_run_twice(tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     tiny("fig5", {"steps": [2, 4]})
     (cells,) = reproduce(quick("fig5", seeds=1), tmp_path).values()
     assert len(cells) == 2 * 2 * 3
@@ -110,7 +110,9 @@ def test_nothing_is_run_twice(tmp_path, tiny, monkeypatch):
     assert len(lines) == 2  # and its line is here, too
 
 
-def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
+def test_a_failure_is_reported_and_loses_nothing(
+    tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tiny("fig5", {"steps": [2]})
     (before,) = reproduce(quick("fig5", seeds=1), tmp_path).values()
 
@@ -118,18 +120,20 @@ def test_a_failure_is_said_and_loses_nothing(tmp_path, tiny, monkeypatch):
         raise MemoryError("too large")
 
     monkeypatch.setattr(module, "run_batch", fail)
-    said = []
-    (after,) = reproduce(quick("fig5", seeds=2), tmp_path, warn=said.append).values()
+    warnings = []
+    (after,) = reproduce(quick("fig5", seeds=2), tmp_path, warn=warnings.append).values()
     assert after == before
-    assert said == [f"fig5, {row} on citeseer: MemoryError: too large" for row in ("with", "without")]
+    assert warnings == [f"fig5, {row} on citeseer: MemoryError: too large" for row in ("with", "without")]
 
 
-def test_too_little_memory_ends_a_batch_and_not_the_command(tmp_path, tiny, monkeypatch):
+def test_too_little_memory_ends_a_batch_and_not_the_command(
+    tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tiny("fig5", {"steps": [2]})
-    said, error = [], RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+    warnings, error = [], RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
     monkeypatch.setattr(module, "run_batch", lambda *rest: (_ for _ in ()).throw(error))
-    reproduce(quick("fig5", seeds=1), tmp_path, warn=said.append)
-    assert [sentence.split(": ")[:2] for sentence in said] == [
+    reproduce(quick("fig5", seeds=1), tmp_path, warn=warnings.append)
+    assert [sentence.split(": ")[:2] for sentence in warnings] == [
         [f"fig5, {row} on citeseer", "RuntimeError"] for row in ("with", "without")
     ]
     error.args = ("something is wrong in the program",)
@@ -137,15 +141,17 @@ def test_too_little_memory_ends_a_batch_and_not_the_command(tmp_path, tiny, monk
         reproduce(quick("fig5", seeds=1), tmp_path)
 
 
-def test_what_is_not_here_is_said_once(tmp_path):
+def test_a_missing_graph_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    said = []
+    warnings = []
     selection = Selection(("table2", "fig1"), ("cora", "pubmed"), device="cpu", root=str(tmp_path / "data"))
-    reproduce(selection, tmp_path / "out", warn=said.append)
-    assert [sentence.split(":")[0] for sentence in said] == ["table2 on cora", "table2 on pubmed", "fig1 on cora"]
+    reproduce(selection, tmp_path / "out", warn=warnings.append)
+    assert [sentence.split(":")[0] for sentence in warnings] == ["table2 on cora", "table2 on pubmed", "fig1 on cora"]
 
 
-def test_two_programs_keep_each_others_cells(tmp_path, tiny, monkeypatch):
+def test_two_programs_keep_each_others_cells(
+    tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def meanwhile(missing, *rest):  # another program ends while this one trains
         monkeypatch.setattr(module, "_do", do)
         reproduce(quick("table1", seeds=1, methods=("mlp",)), tmp_path)
@@ -159,20 +165,20 @@ def test_two_programs_keep_each_others_cells(tmp_path, tiny, monkeypatch):
     assert there == {"MLP", "SGC"}
 
 
-def test_the_device_of_most_runs_is_told_of(tmp_path, tiny):
+def test_the_device_of_most_runs_is_used(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("table1")
-    asked = quick("table1", seeds=3, methods=("sgc",))
-    reproduce(asked, tmp_path)
+    selected = quick("table1", seeds=3, methods=("sgc",))
+    reproduce(selected, tmp_path)
     journal = module.Journal(tmp_path / "runs")
     line = next(iter(journal.lines["table1-sgc"].values()))
     run = dataclasses.replace(Run(**{name: line[name] for name in RUN}), device="cuda")
     journal.append("table1-sgc", [line | run.identity | {"key": run.key}])
     (tmp_path / "table1.json").unlink()
-    (cells,) = reproduce(dataclasses.replace(asked, run=False), tmp_path).values()
+    (cells,) = reproduce(dataclasses.replace(selected, run=False), tmp_path).values()
     assert [cell.runs for cell in cells if cell.row == "SGC"] == [3]
 
 
-def test_without_running(tmp_path, tiny):
+def test_without_running(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("fig5", {"steps": [2, 4]})
     reproduce(quick("fig5", seeds=1, run=False), tmp_path)
     assert {cell.reason for cell in module.read_results(tmp_path)["fig5"]} == {"not run"}
@@ -193,15 +199,15 @@ def test_without_running(tmp_path, tiny):
 
 
 @pytest.mark.slow
-def test_the_committed_results_follow_from_the_committed_runs(tmp_path):
+def test_the_committed_results_follow_from_the_committed_runs(tmp_path: Path) -> None:
     shutil.copytree(RESULTS / "runs", tmp_path / "runs")
-    results = reproduce(Selection(run=False, version=version("graphpartner")), tmp_path)
+    results = reproduce(Selection(run=False), tmp_path)
     assert set(results) == set(TARGETS)
     for name in (*TARGETS, "verdicts"):
         assert (tmp_path / f"{name}.json").read_bytes() == (RESULTS / f"{name}.json").read_bytes(), name
 
 
-def test_an_ensemble(tmp_path, tiny):
+def test_an_ensemble(tmp_path: Path, tiny: Callable[..., None]) -> None:
     measures = ["accuracy", "member_accuracy"]
     tiny("beyond", rows={"ensemble": Row("gpnn", "tuned", members=16, runs=5, measures=measures)}, published={})
     together, alone = reproduce(quick("beyond", seeds=3), tmp_path)["beyond"]  # a preview has one, of its three runs
@@ -211,7 +217,9 @@ def test_an_ensemble(tmp_path, tiny):
     assert line["members"] == 3
 
 
-def test_a_choice_by_validation_accuracy(tmp_path, tiny, monkeypatch):
+def test_a_choice_by_validation_accuracy(
+    tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = {"inner, self": Row("gpnn", "tuned", changes={"score": "inner", "positives": "self"})}
     tiny("scores", rows=rows, choose={"lambda_cs": [0.0, 1.0]})
     reproduce(quick("scores", seeds=1), tmp_path / "a")  # a preview takes the first
@@ -226,7 +234,9 @@ def test_a_choice_by_validation_accuracy(tmp_path, tiny, monkeypatch):
     assert cells[0].mean == best["measured"]["accuracy"]
 
 
-def test_a_choice_is_among_settings_that_were_all_run(tmp_path, tiny, monkeypatch):
+def test_a_choice_is_among_settings_that_were_all_run(
+    tmp_path: Path, tiny: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = {"inner, self": Row("gpnn", "tuned", changes={"score": "inner", "positives": "self", "epochs": 3})}
     tiny("scores", rows=rows, choose={"lambda_cs": [0.0, 1.0]}, published={}, runs={"citeseer": 3})
     whole = dataclasses.replace(quick("scores"), quick=False)
@@ -244,7 +254,7 @@ def test_a_choice_is_among_settings_that_were_all_run(tmp_path, tiny, monkeypatc
     assert found[0].values[0] == both[0]["measured"]["accuracy"]
 
 
-def test_bounds_on_a_trained_model(tmp_path, tiny):
+def test_bounds_on_a_trained_model(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("bounds", {"steps": [2], "alpha": [0.3, 0.6]})
     (cells,) = reproduce(quick("bounds", seeds=1), tmp_path).values()
     found = {(cell.at["alpha"], cell.measure): cell.mean for cell in cells}
@@ -254,7 +264,7 @@ def test_bounds_on_a_trained_model(tmp_path, tiny):
         assert found[alpha, "graph_energy"] <= found[alpha, "mixed_energy"]
 
 
-def test_a_missing_preset_is_a_reason(tmp_path, tiny):
+def test_a_missing_preset_is_a_reason(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("beyond", rows={"never": Row("gpnn", "never")}, published={})
     (cell,) = reproduce(quick("beyond"), tmp_path)["beyond"]
     assert cell.mean is None
@@ -265,20 +275,20 @@ def test_a_missing_preset_is_a_reason(tmp_path, tiny):
     ("selection", "words"),
     [
         (Selection(("table9",)), "table9: must be one of table1"),
-        (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be among citeseer"),
-        (Selection(("table1",), methods=("bert",)), "--methods bert: must be among appnp"),
+        (Selection(("table1",), graphs=("imdb",)), "--graphs imdb: must be one of citeseer"),
+        (Selection(("table1",), methods=("bert",)), "--methods bert: must be one of appnp"),
         (Selection(("table1",), seeds=0), "--seeds 0: must be 1 or more"),
-        (Selection(("fig1",), methods=("gpnn",)), "fig1: nothing there is of these graphs and methods"),
+        (Selection(("fig1",), methods=("gpnn",)), "fig1: must have a cell of these graphs and methods"),
     ],
 )
-def test_wrong_selections(tmp_path, selection, words):
+def test_wrong_selections(tmp_path: Path, selection, words) -> None:
     with pytest.raises(InputError, match=words):
         reproduce(selection, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_fig1_layer_by_layer(tmp_path, tiny):
+def test_fig1_layer_by_layer(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("fig1")
     (cells,) = reproduce(quick("fig1", seeds=1), tmp_path).values()
     energies = [cell for cell in cells if cell.measure == "layer_energy"]
@@ -287,7 +297,7 @@ def test_fig1_layer_by_layer(tmp_path, tiny):
     assert len(picture.detail["points"]) == len(picture.detail["classes"]) == 3327
 
 
-def test_a_baseline_over_depth(tmp_path, tiny):
+def test_a_baseline_over_depth(tmp_path: Path, tiny: Callable[..., None]) -> None:
     tiny("fig3", {"steps": [2, 3]})
     (cells,) = reproduce(quick("fig3", seeds=1, methods=("gcn",)), tmp_path).values()
     assert {(cell.row, cell.measure, cell.at["steps"]) for cell in cells} == {

@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import pytest
 
 from graphpartner.lab.experiments.experiment import Experiment, Row
 from graphpartner.lab.experiments.results import NOT_RUN, Cell, cells_of, grid, merged, read_cells, write_cells
 from graphpartner.system.errors import InputError
-from tests.lab.experiments.toy import line, run
+from tests.lab.experiments.examples import line, run
 
 BASE = Experiment("toy", "table1", "Toy", "a paper", {"cora": 3}, {"GPNN": Row("gpnn", "paper")})
 
@@ -19,7 +20,7 @@ def made(values, **changes):
     return cells_of(dataclasses.replace(BASE, **changes), "GPNN", "cora", {}, lines)[0]
 
 
-def test_mean_and_standard_deviation():
+def test_mean_and_standard_deviation() -> None:
     cell = made([80.0, 81.0, 85.0])
     assert cell.mean == pytest.approx(82.0)
     assert cell.sd == pytest.approx(math.sqrt(7.0))
@@ -42,13 +43,13 @@ def test_mean_and_standard_deviation():
         (82.6, {"digits": {"accuracy": 0}}, "lower"),
     ],
 )
-def test_outcome(published, changes, expected):
+def test_outcome(published, changes, expected) -> None:
     cell = made([81.0, 82.0, 83.0], published={"GPNN": {"accuracy": {"cora": published}}}, **changes)
     assert cell.outcome == expected
     assert cell.source == "a paper"
 
 
-def test_seconds_of_another_machine_are_not_judged():
+def test_seconds_of_another_machine_are_not_judged() -> None:
     experiment = dataclasses.replace(
         BASE,
         rows={"GPNN": Row("gpnn", "paper", measures=["seconds"])},
@@ -58,24 +59,24 @@ def test_seconds_of_another_machine_are_not_judged():
     assert (cell.difference, cell.outcome) == (pytest.approx(-9.9), "")
 
 
-def test_a_run_that_gave_no_number():
+def test_a_run_that_gave_no_number() -> None:
     cell = made([80.0, None])
     assert (cell.mean, cell.reason) == (None, "1 of 2 runs gave no number")
 
 
-def test_one_value_a_layer():
+def test_one_value_a_layer() -> None:
     experiment = dataclasses.replace(BASE, rows={"GPNN": Row("gpnn", "paper", measures=["layer_energy"])})
     lines = [line(run(seed), layer_energy=[1.0 + seed, 2.0]) for seed in range(2)]
     first, second = cells_of(experiment, "GPNN", "cora", {"steps": 8}, lines)
     assert (first.at, first.mean, second.mean) == ({"steps": 8, "layer": 1}, 1.5, 2.0)
 
 
-def test_grid():
+def test_grid() -> None:
     assert grid({}) == [{}]
     assert grid({"steps": [1, 2], "alpha": [0.1]}) == [{"steps": 1, "alpha": 0.1}, {"steps": 2, "alpha": 0.1}]
 
 
-def test_written_again():
+def test_written_again() -> None:
     old = [Cell("e", "a", "gpnn", "cora", "accuracy", mean=1.0), Cell("e", "b", "gpnn", "cora", "accuracy", mean=2.0)]
     gone = Cell("e", "gone", "gpnn", "cora", "accuracy", mean=3.0)
     new = [
@@ -90,7 +91,7 @@ def test_written_again():
     assert merged([], new[::-1], places) == new
 
 
-def test_fewer_of_the_same_runs_do_not_replace_more():
+def test_fewer_of_the_same_runs_do_not_replace_more() -> None:
     whole, part, other = made([80.0, 81.0, 82.0]), made([80.0, 81.0]), made([80.0, 83.0])
     assert merged([whole], [part], [whole.place]) == [whole]
     assert merged([part], [whole], [whole.place]) == [whole]
@@ -101,7 +102,7 @@ def layered(values):
     return [Cell("e", "a", "gpnn", "cora", "layer_energy", {"layer": n}, value) for n, value in enumerate(values, 1)]
 
 
-def test_layers_are_replaced_together():
+def test_layers_are_replaced_together() -> None:
     empty = Cell("e", "a", "gpnn", "cora", "layer_energy", reason="not here")
     never, place = dataclasses.replace(empty, reason=NOT_RUN), [empty.place]
     old, new = layered([1.0, 2.0, 3.0]), layered([4.0, 5.0])
@@ -112,21 +113,27 @@ def test_layers_are_replaced_together():
     assert merged(old, [never], place) == [never]
 
 
-def test_a_picture_is_not_lost():
+def test_a_picture_is_not_lost() -> None:
     picture = Cell("e", "a", "gpnn", "cora", "picture", detail={"points": [], "classes": []})
     empty = dataclasses.replace(picture, detail=None, reason="not here")
     assert merged([picture], [empty], [picture.place]) == [picture]
 
 
-def test_files(tmp_path):
+def test_files(tmp_path: Path) -> None:
     cells = [made([80.0, 81.0]), Cell("e", "b", "gpnn", "cora", "accuracy", at={"steps": 2}, reason="not here")]
     write_cells(tmp_path / "a.json", cells)
     assert read_cells(tmp_path / "a.json") == cells
     assert read_cells(tmp_path / "b.json") == []
     whole = dataclasses.asdict(cells[0])
-    for wrong in ({"row": 1}, whole | {"at": None}, whole | {"mean": "abc"}, whole | {"values": 3}):
+    for wrong, words in (
+        ({"row": 1}, "row = 1: must be text"),
+        (whole | {"at": None}, "at = None: must be keys and values"),
+        (whole | {"mean": "abc"}, "mean = 'abc': must be a number"),
+        (whole | {"values": 3}, "values = 3: must be a list"),
+        (whole | {"spread": 3}, "unknown key .*spread; must be one of experiment, row"),
+    ):
         (tmp_path / "b.json").write_text(json.dumps([wrong]))
-        with pytest.raises(InputError, match=r"b\.json is not a list of cells"):
+        with pytest.raises(InputError, match=rf"b\.json: .*{words}.*; delete the file to have it written again"):
             read_cells(tmp_path / "b.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match=r"folder\.json: cannot be read"):

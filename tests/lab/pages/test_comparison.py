@@ -2,24 +2,25 @@
 
 import dataclasses
 import io
+import re
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
-from PIL import Image
 from rich.console import Console
 
-from graphpartner.lab.experiments import findings as table_findings
+from graphpartner.graph.catalogue import CATALOGUE
+from graphpartner.lab.experiments import findings
+from graphpartner.lab.experiments.findings import Verdict
 from graphpartner.lab.experiments.reproduce import read_results
 from graphpartner.lab.experiments.results import write_cells
-from graphpartner.lab.experiments.verdict import Verdict
-from graphpartner.lab.pages.alt_texts import SEEN, alt_text
 from graphpartner.lab.pages.comparison import difference, markdown, mean_sd, published, short, terminal_tables
-from graphpartner.lab.pages.result_figures import FIGURES, draw, draw_accuracies
-from graphpartner.lab.pages.results_page import in_short, results_page, target_text, write_results_page, write_target
+from graphpartner.lab.pages.result_figures import FIGURES, alt_text, draw, draw_accuracies
+from graphpartner.lab.pages.results_page import in_short, notes, results_page, write_results_page
 from graphpartner.report.terminal import show
-from tests.lab.experiments.toy import baselines, cell, curve
+from tests.lab.experiments.examples import baselines, cell, curve
 
 REPOSITORY = Path(__file__).parents[3]
 STEPS = (2, 4, 8, 16)
@@ -37,7 +38,12 @@ def table1():
     return [ours, empty, cell("GPNN (best)", [90.0], "amazon-photo")]
 
 
-def test_terminal(capsys):
+def page_of(folder, page):
+    results = read_results(folder)
+    return results_page(results, findings.verdicts(results), folder, page)
+
+
+def test_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for table in terminal_tables("table1", table1(), 240):
         show(table)
     out = capsys.readouterr().out
@@ -55,14 +61,14 @@ def test_terminal(capsys):
     assert steps.split() == ["steps", "2", "4", "8", "16"]
 
 
-def test_measures_have_a_column_or_a_table_each():
+def test_measures_have_a_column_or_a_table_each() -> None:
     cells = [cell("GPNN", [9.0], measure=measure) for measure in ("parameters", "seconds")]
     (both,) = rendered("table3", cells, 80)
     assert both.splitlines()[0] == "table3"
     assert "parameters" in both
     assert [part.splitlines()[0] for part in rendered("table3", cells, 30)] == [
         "table3: parameters",
-        "table3: seconds a run",
+        "table3: seconds per run",
     ]
 
 
@@ -81,7 +87,7 @@ COMMITTED = {"made up": table1()} | read_results(REPOSITORY / "results")
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("target", list(COMMITTED))
-def test_numbers_and_names_are_whole_at_every_width(target, width):
+def test_numbers_and_names_are_whole_at_every_width(target: str, width) -> None:
     cells = [each for each in COMMITTED[target] if each.measure != "picture"]
     text = "".join(rendered(target, cells, width))
     assert "…" not in text
@@ -97,7 +103,13 @@ def test_numbers_and_names_are_whole_at_every_width(target, width):
     assert not expected - Counter(text.split())
 
 
-def test_markdown():
+def test_a_graph_that_joins_the_catalogue_has_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CATALOGUE, "mine", CATALOGUE["pubmed"])
+    cells = [cell("GCN", [80.0]), cell("GCN", [70.0], "mine")]
+    assert markdown(cells).splitlines()[0] == "| test accuracy, % | Cora | PubMed |"
+
+
+def test_markdown() -> None:
     lines = markdown(table1()).splitlines()
     assert lines[0] == "| test accuracy, % | CiteSeer | A-Photo |"
     assert "**84.20 ± 0.28** (2) †<br>paper 86.0 ± 0.4, -1.80 lower" in lines[2]
@@ -111,13 +123,14 @@ def test_markdown():
     ]
 
 
-def test_the_page_says_where_we_fall_short(tmp_path):
+def test_the_page_says_where_we_fall_short(tmp_path: Path) -> None:
     write_cells(tmp_path / "table1.json", table1())
     write_cells(tmp_path / "fig4.json", depth_cells("fig4"))
-    for target, cells in read_results(tmp_path).items():
-        write_target(target, cells, tmp_path)
+    results = read_results(tmp_path)
+    for target, cells in results.items():
+        draw(target, cells, tmp_path)
     page = tmp_path / "docs" / "results.md"
-    write_results_page(tmp_path, page)
+    write_results_page(results, findings.verdicts(results), tmp_path, page)
     text = page.read_text()
     assert "| table1 |" not in text  # the experiment's name is what the row says
     assert "| toy | GPNN (best) | CiteSeer | 86.0 ± 0.4 | 84.20 | -1.80 | too few epochs |" in text
@@ -128,27 +141,26 @@ def test_the_page_says_where_we_fall_short(tmp_path):
     assert all(link in text for link in links)
     assert "(#figure-3-over-smoothing)" not in text  # which has no results here
     assert "Without the partner accuracy falls faster on Cora" in text
-    assert (tmp_path / "table1.md").exists()
     before, behind = text.index("](../fig4.svg)"), text.index("| toy")
     assert behind < before < text.index("<details><summary>The numbers behind the figure</summary>")
 
 
-def test_a_shortfall_is_told_once_and_counts_are_none(tmp_path):
+def test_a_shortfall_is_listed_once_and_counts_are_none(tmp_path: Path) -> None:
     ours = table1()[0]
     again = dataclasses.replace(ours, row="paper", remark="the same numbers elsewhere")
     edges = dataclasses.replace(cell("graph", [5278.0], measure="edges"), published=5429, outcome="lower")
     behind = dataclasses.replace(cell("JKNet", [71.4, 71.4], "citeseer"), outcome="holds", elsewhere=72.5)
     write_cells(tmp_path / "table1.json", [ours, again, edges, behind])
-    text = results_page(tmp_path, tmp_path / "page.md")
-    told = text[text.index("## Where we fall short") : text.index("## Table 1")]
-    assert [line.split(" | ")[1] for line in told.splitlines()[6:] if line] == ["GPNN (best)", "JKNet"]
-    assert "| JKNet | CiteSeer | 72.5 elsewhere | 71.40 | -1.10 |" in told
+    text = page_of(tmp_path, tmp_path / "page.md")
+    shortfalls = text[text.index("## Where we fall short") : text.index("## Table 1")]
+    assert [line.split(" | ")[1] for line in shortfalls.splitlines()[6:] if line] == ["GPNN (best)", "JKNet"]
+    assert "| JKNet | CiteSeer | 72.5 elsewhere | 71.40 | -1.10 |" in shortfalls
 
 
-def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path):
+def test_findings_of_the_paper_and_claims_of_our_own_stand_apart_and_are_counted(tmp_path: Path) -> None:
     cells = [cell("GPNN (paper)", [80, 80.1, 80.05]), cell("GPNN (best)", [86, 86.2, 86.1])]
     write_cells(tmp_path / "table1.json", [*cells, *baselines([81, 81.3, 81.15])])
-    text = results_page(tmp_path, tmp_path / "page.md")
+    text = page_of(tmp_path, tmp_path / "page.md")
     paper, ours = text.split("## What we claim ourselves")
     assert "Of 1, 0 hold and 1 do not." in paper
     assert (
@@ -183,23 +195,24 @@ def depth_cells(target):
 
 
 @pytest.mark.parametrize("target", list(FIGURES))
-def test_every_figure_is_drawn(tmp_path, target):
-    svg, png = draw(target, depth_cells(target), tmp_path)
-    assert svg.read_bytes().lstrip().startswith(b"<?xml")
-    with Image.open(png) as image:
-        assert image.size == (1440, 624) or target == "table1"  # which grows with methods and graphs
-        assert len(image.convert("RGB").getcolors(1 << 20)) > 20
-    again = draw(target, depth_cells(target), tmp_path)
-    assert again[0].read_bytes() == svg.read_bytes()
+def test_every_figure_is_drawn(tmp_path: Path, target: str) -> None:
+    svg = draw(target, depth_cells(target), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{target}.svg"]
+    content = svg.read_bytes()
+    assert content.lstrip().startswith(b"<?xml")
+    root = ElementTree.fromstring(content)
+    size = root.get("width"), root.get("height")
+    assert size == ("648pt", "280.8pt") or target == "table1"  # which grows with methods and graphs
+    assert len(set(re.findall(rb"(?:fill|stroke): (#[0-9a-f]{6})", content))) > 3
+    assert draw(target, depth_cells(target), tmp_path).read_bytes() == content
 
 
-def test_every_figure_is_told_in_a_sentence():
-    assert set(SEEN) == set(FIGURES)
-    told = {target: alt_text(target, depth_cells(target)) for target in FIGURES}
-    assert told["fig3"].startswith("From 2 to 16 steps, MADGap on Cora: GPNN 80 to 80, GCN 80.5 to 80.1, GAT")
-    assert told["fig1"].endswith("beside it 2 nodes in the plane by their embedding, in 2 classes")
-    assert "on Cora 0.2 to 0.2 at α = 0.1, 0.2 to 0.2 at α = 0.5" in told["bounds"]
-    assert told["table1"] == (
+def test_every_figure_is_described_in_a_sentence() -> None:
+    texts = {target: alt_text(target, depth_cells(target)) for target in FIGURES}
+    assert texts["fig3"].startswith("From 2 to 16 steps, MADGap on Cora: GPNN 80 to 80, GCN 80.5 to 80.1, GAT")
+    assert texts["fig1"].endswith("beside it 2 nodes in the plane by their embedding, in 2 classes")
+    assert "on Cora 0.2 to 0.2 at α = 0.1, 0.2 to 0.2 at α = 0.5" in texts["bounds"]
+    assert texts["table1"] == (
         "Highest and lowest test accuracy of 1 methods, %: "
         "CiteSeer 84.2 (GPNN (best)) to 84.2 (GPNN (best)), A-Photo 90.0 (GPNN (best)) to 90.0 (GPNN (best))"
     )
@@ -210,45 +223,46 @@ def test_every_figure_is_told_in_a_sentence():
     )
 
 
-def test_no_data_no_figure(tmp_path):
-    assert draw("fig3", [], tmp_path) == []
-    assert draw("table2", table1(), tmp_path) == []
+def test_no_data_no_figure(tmp_path: Path) -> None:
+    assert draw("fig3", [], tmp_path) is None
+    assert draw("table2", table1(), tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("mean", "told"), [(46.5, ["◂ 46.5"]), (80.0, [])])
-def test_a_method_far_below_the_others_is_told_in_words(mean, told):
+@pytest.mark.parametrize(("mean", "words"), [(46.5, ["◂ 46.5"]), (80.0, [])])
+def test_a_method_far_below_the_others_is_printed_at_the_edge(mean, words) -> None:
     figure = Figure()
     draw_accuracies(figure, [*table1(), cell("MLP", [mean], "citeseer", method="mlp")])
-    assert [text.get_text() for axes in figure.axes for text in axes.texts] == told
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == words
 
 
-def test_a_grid_of_which_some_points_were_never_run(tmp_path):
+def test_a_grid_of_which_some_points_were_never_run(tmp_path: Path) -> None:
     cells = depth_cells("bounds")
     holes = [dataclasses.replace(each, mean=None, values=[]) if each.at["alpha"] > 0.4 else each for each in cells]
     assert "at α = 0.1" in alt_text("bounds", holes)
     assert "at α = 0.5" not in alt_text("bounds", holes)
-    assert len(draw("bounds", holes, tmp_path)) == 2
+    assert draw("bounds", holes, tmp_path) == tmp_path / "bounds.svg"
     empty = [dataclasses.replace(each, mean=None, values=[]) for each in cells]
     write_cells(tmp_path / "bounds.json", empty)
-    assert "![" not in results_page(tmp_path, tmp_path / "page.md")  # the figure there is an older one
+    assert "![" not in page_of(tmp_path, tmp_path / "page.md")  # the figure there is an older one
 
 
-def test_links_lead_to_figures_wherever_they_lie(tmp_path):
+def test_links_lead_to_figures_wherever_they_lie(tmp_path: Path) -> None:
     folder = tmp_path / "my (results)"
     folder.mkdir()
     write_cells(folder / "fig4.json", depth_cells("fig4"))
-    write_target("fig4", depth_cells("fig4"), folder)
-    assert "](my%20%28results%29/fig4.svg)" in results_page(folder, tmp_path / "my page.md")
+    draw("fig4", depth_cells("fig4"), folder)
+    assert "](my%20%28results%29/fig4.svg)" in page_of(folder, tmp_path / "my page.md")
 
 
-def test_the_page_in_short(tmp_path):
+def test_the_page_in_short(tmp_path: Path) -> None:
     rows = [
         dataclasses.replace(cell("GPNN (paper)", [84.2, 84.3, 84.1]), published=86.0, outcome="lower"),
         dataclasses.replace(cell("GPNN (best)", [86.1, 86.3, 86.2]), published=86.0, outcome="higher"),
         *baselines([81.0, 81.2, 81.1]),
     ]
     rows[2] = dataclasses.replace(rows[2], published=82.5)
-    found = [*table_findings.table1(rows), Verdict("bounds", "Proposition 1", "always", False, "")]
+    found = [*findings.table1(rows), Verdict("bounds", "Proposition 1", "always", False, "")]
     assert in_short(rows, found).splitlines() == [
         "| test accuracy, % | Cora |",
         "|---|---|",
@@ -267,31 +281,29 @@ def test_the_page_in_short(tmp_path):
     assert in_short([], []) == ""
 
 
-def test_the_committed_page_and_tables_follow_from_the_committed_results():
-    page, folder = REPOSITORY / "docs" / "results.md", REPOSITORY / "results"
-    assert results_page(folder, page) == page.read_text()
-    for target, cells in read_results(folder).items():
-        assert target_text(cells) in (folder / f"{target}.md").read_text(), target
+def test_the_committed_page_follows_from_the_committed_results() -> None:
+    page = REPOSITORY / "docs" / "results.md"
+    assert page_of(REPOSITORY / "results", page) == page.read_text()
 
 
-def test_one_thread_is_one(tmp_path):
+def test_one_thread_is_one(tmp_path: Path) -> None:
     machines = "a CPU, 1 threads", "a CPU, 11 threads"
     cells = [
         dataclasses.replace(cell("GPNN", [80.0], graph), device=machine)
         for graph, machine in zip(("cora", "citeseer"), machines, strict=True)
     ]
     write_cells(tmp_path / "table1.json", cells)
-    assert "Measured on a CPU, 1 thread; a CPU, 11 threads;" in results_page(tmp_path, tmp_path / "results.md")
+    assert "Measured on a CPU, 1 thread; a CPU, 11 threads;" in page_of(tmp_path, tmp_path / "results.md")
 
 
-def test_a_remark_says_whom_it_is_about_and_is_told_where_a_method_is_behind_its_own_authors():
+def test_a_remark_names_its_row_and_appears_where_a_method_is_behind_its_own_authors() -> None:
     near = dataclasses.replace(
         cell("JKNet", [71.4], "citeseer"), experiment="table1-jknet", outcome="holds", remark="one seed"
     )
     ours = dataclasses.replace(cell("GPNN", [86.2]), experiment="table1-gpnn", outcome="higher", remark="as it is")
     behind = dataclasses.replace(near, elsewhere=72.5)
-    text = target_text([behind, ours])
+    text = notes([behind, ours])
     assert "- JKNet on CiteSeer: one seed\n- GPNN on Cora: as it is" in text
     for fine in (near, dataclasses.replace(near, elsewhere=72.3)):
-        assert "one seed" not in target_text([fine, ours])
-    assert "- CiteSeer: one seed" in target_text([behind])
+        assert "one seed" not in notes([fine, ours])
+    assert "- CiteSeer: one seed" in notes([behind])

@@ -8,11 +8,11 @@ from graphpartner.lab.experiments.results import Cell
 
 
 def run(seed=0, method="gpnn", graph="citeseer", measures=("accuracy",), **settings):
-    return Run(method, graph, {"epochs": 2} | settings, seed, "cpu", "0", measures=frozenset(measures))
+    return Run(method, graph, {"epochs": 2} | settings, seed, "cpu", measures=frozenset(measures))
 
 
 def line(of, **measured):
-    return of.identity | {"key": of.key, "measured": measured}
+    return of.identity | {"version": "0", "key": of.key, "measured": measured}
 
 
 def cell(row, values, graph="cora", measure="accuracy", method="gpnn", **at):
