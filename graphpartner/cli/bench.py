@@ -41,6 +41,6 @@ def bench(
             write_atomically(file, json.dumps(content, indent=1).encode())
 
     with progress(f"measuring {suite}") as tell:
-        run_suite(suite, root, tell=keep, progress=tell)
+        run_suite(suite, root, on_result=keep, progress=tell)
     if page and folder:
         write_page(folder, page)

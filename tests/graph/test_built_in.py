@@ -16,7 +16,7 @@ from graphpartner.graph.planetoid import read_planetoid
 from graphpartner.system.errors import InputError
 from graphpartner.system.files import write_atomically
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "make_citeseer.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "make_citeseer.py"
 
 
 def graph(value=1.0, split=(1, 2, 3)):

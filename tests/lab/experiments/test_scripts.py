@@ -6,11 +6,8 @@ import re
 import sys
 
 import pytest
-import torch
 import yaml
-from torch_geometric.data import Data
 
-from graphpartner.graph.splits import Split
 from graphpartner.lab.search.judgement import Judgement, ranked
 from graphpartner.training.presets import FOLDER, preset
 from tests.scripts import SCRIPTS, load
@@ -120,18 +117,6 @@ def test_only_figures_of_the_same_splits_are_kept_and_compared(words, judged, be
         assert entry["validation"] == 100 * entry["settings"]["alpha"]
         assert (entry["judged_on"], entry["held_out"]) == (2, True)
     assert written["best"] == best
-
-
-def test_splits_of_the_largest_component_are_placed_where_asked():
-    module = load("dagnn_splits")
-    edges = torch.tensor([[0, 2, 1, 4, 4, 5, 5, 3], [2, 0, 4, 1, 5, 4, 3, 5]])  # 0 - 2 and 1 - 4 - 5 - 3; 6 is alone
-    nodes = module.largest_component(Data(edge_index=edges, num_nodes=7))
-    assert nodes.tolist() == [1, 3, 4, 5]
-    inside = Split(*torch.eye(4, dtype=torch.bool)[:3, None])  # node 0, 1 and 2 of the four
-    there = module.placed(inside, nodes, 7)
-    assert [mask.nonzero().tolist() for mask in there] == [[[0, 1]], [[0, 3]], [[0, 4]]]
-    as_numbers = module.placed(inside, torch.arange(4), 7)
-    assert [mask.nonzero().tolist() for mask in as_numbers] == [[[0, 0]], [[0, 1]], [[0, 2]]]
 
 
 @pytest.fixture
