@@ -1,8 +1,5 @@
 """Scripts: the nodes that those look at which choose presets, and what scripts write."""
 
-import json
-import os
-import re
 import sys
 
 import pytest
@@ -10,7 +7,7 @@ import yaml
 
 from graphpartner.lab.search.judgement import Judgement, ranked
 from graphpartner.training.presets import FOLDER, preset
-from tests.scripts import SCRIPTS, load
+from tests.scripts import load
 
 SMALL = {"hidden_channels": 16, "epochs": 12, "beta": 1.0, "num_steps": 2, "features": "row", "lr": 0.05}
 
@@ -117,55 +114,3 @@ def test_only_figures_of_the_same_splits_are_kept_and_compared(words, judged, be
         assert entry["validation"] == 100 * entry["settings"]["alpha"]
         assert (entry["judged_on"], entry["held_out"]) == (2, True)
     assert written["best"] == best
-
-
-@pytest.fixture
-def own_graph(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    return load("own_graph")
-
-
-@pytest.mark.parametrize("taken", [0, 200_000_000])
-def test_memory_is_that_of_the_program_started_alone(taken, own_graph, tmp_path):
-    large = b"x" * 600_000_000  # resident here, and part of what a child's own count would begin with
-    words = [sys.executable, "-I", "-S", "-c", f"there = b'x' * {taken}"]
-    assert taken < own_graph.peak(words, str(tmp_path), dict(os.environ)) < taken + 50_000_000 < len(large)
-
-
-def test_a_program_that_fails_is_told_with_what_it_said(own_graph, tmp_path):
-    with pytest.raises(RuntimeError, match=r"ValueError: no such graph\nended with 1"):
-        own_graph.peak([sys.executable, "-c", "raise ValueError('no such graph')"], str(tmp_path), dict(os.environ))
-
-
-def own_row(graph, case, **more):
-    estimate = {"accuracy": 0.875, "low": 0.85, "high": 0.9}
-    rivals = dict.fromkeys(["majority", "logistic regression", "MLP", "label propagation", "GCN"], 0.8)
-    row = {"graph": graph, "case": case, "budget": "2m", "accuracy": 0.9, "ece": 0.01, "chance": 0.01, "nodes": 5000}
-    return row | {"seconds": 118.2, "estimate": estimate, "rivals": rivals} | more
-
-
-def test_memory_of_own_graphs_is_told_where_it_was_measured(own_graph):
-    rows = [own_row("cora", "as it is"), own_row("planted", "as it is", memory=1_840_000_000), own_row("cora", "hubs")]
-    tables = re.findall(r"(?:^\|.*\n)+", own_graph.page(rows), re.MULTILINE)
-    known, unknown = ([line.strip("| ").split(" | ") for line in text.splitlines()] for text in tables)
-    assert known[0][:6] == ["graph", "test nodes", "accuracy", "to best", "time", "memory"]
-    said = ["5,000", "**90.0\N{NO-BREAK SPACE}%**", "+10.0", "118\N{NO-BREAK SPACE}s"]
-    assert known[2:] == [
-        ["cora", *said, "–", *known[2][6:]],
-        ["planted", *said, "1.8\N{NO-BREAK SPACE}GB", *known[3][6:]],
-    ]
-    assert unknown[0] == [name for name in known[0] if name != "memory"]
-    assert unknown[2] == ["cora", *said, *known[2][6:]]
-    assert known[2][-7:-5] == ["87.5\N{NO-BREAK SPACE}%", "85.0 to 90.0\N{NO-BREAK SPACE}%"]
-
-
-def test_the_page_of_own_graphs_says_how_far_few_labels_tell_and_what_is_made_up(own_graph):
-    few = [own_row("cora", "5 labels a class", accuracy=0.5), own_row("coauthor-cs", "5 labels a class", accuracy=0.9)]
-    assert own_graph.points(few) == "3 to 8"  # √(0.9 · 0.1 / 75) and √(0.5 · 0.5 / 35)
-    assert "here 3 to 8 points" in own_graph.page(few)
-    assert "*planted*" not in own_graph.page(few)
-    assert "- *planted*: made up by the script" in own_graph.page([*few, own_row("planted", "as it is")])
-
-
-def test_the_page_of_own_graphs_is_that_of_the_results(own_graph):
-    assert own_graph.page(json.loads(own_graph.RESULTS.read_text())) == own_graph.PAGE.read_text()
