@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphpartner.cli.options import DataOption, output_file
+from graphpartner.cli.options import DataOption, output_file, split_names
 from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def bench(
         typer.Option(help="also write a Markdown page, from FILE or all bench-*.json beside it", metavar="FILE"),
     ] = None,
     run: Annotated[bool, typer.Option(help="measure; otherwise only write the page")] = True,
-    graphs: Annotated[str, typer.Option(help="of fit: these only, separated by commas")] = "",
-    cases: Annotated[str, typer.Option(help="of fit: these only, separated by commas")] = "",
+    graphs: Annotated[list[str] | None, typer.Option(help="of fit: these only, separated by commas")] = None,
+    cases: Annotated[list[str] | None, typer.Option(help="of fit: these only, separated by commas")] = None,
     budget: Annotated[str, typer.Option(help="of fit: the time that gpnn fit gets")] = "2m",
     again: Annotated[bool, typer.Option(help="of fit: measure anew what FILE has")] = False,
 ) -> None:
@@ -51,11 +51,11 @@ def bench(
                 write_atomically(file, json.dumps(rows, indent=1).encode())
 
         if run:
-            these_graphs, these_cases = (
-                [name.strip() for name in text.split(",") if name.strip()] for text in (graphs, cases)
-            )
+            chosen = split_names(graphs), split_names(cases)
             with progress("measuring fit") as on_progress:
-                measure_fits(rows, these_graphs, these_cases, budget, root, again, keep_row, on_progress)
+                measure_fits(
+                    rows, *chosen, budget=budget, root=root, again=again, on_row=keep_row, progress=on_progress
+                )
         if page:
             write_atomically(page, own_graph_page(rows).encode())
         return

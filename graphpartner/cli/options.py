@@ -41,6 +41,11 @@ def parsed(changes: list[str] | None) -> dict[str, Any]:
     return parsed
 
 
+def split_names(given: list[str] | None) -> list[str]:
+    """Return the names of an option that may be given several times, each time with names between commas."""
+    return [name.strip() for each in given or [] for name in each.split(",") if name.strip()]
+
+
 def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
     """Refuse a value that is none of the choices."""
     if value not in choices:

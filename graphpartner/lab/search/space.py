@@ -1,6 +1,7 @@
-"""Where ``gpnn search`` looks: the values each setting may take, family by family."""
+"""Where ``gpnn search`` looks: the values each setting may take, by family of presets and by baseline."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from graphpartner.system.errors import InputError
 from graphpartner.training.settings import Settings
@@ -10,12 +11,12 @@ from graphpartner.training.settings import Settings
 class Choice:
     """One of these values."""
 
-    values: tuple[int | float | str | bool, ...]
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Between:
-    """A number from low to high; ``log``: every order of magnitude alike."""
+    """A number from low to high; with ``log``, uniform in its logarithm."""
 
     low: float
     high: float
@@ -51,7 +52,7 @@ TUNED: Space = {
     "beta": Choice((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "score": Choice(("inner", "cosine")),
     "positives": Choice(("self", "neighbors")),
-    # 0: classes are taken to be as frequent as in the training set; otherwise as estimated from unlabelled nodes
+    # 0: class frequencies of the training set; otherwise estimated from unlabelled nodes
     "prior_temperature": Choice((0.0, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.2)),
 }
 VIEWS: Space = {
@@ -72,8 +73,8 @@ ADDED: dict[str, Space] = {
 }
 
 # On the Amazon graphs a third to a half of all pairs lie within three hops, and most of those that features select
-# have different labels: enhancement costs much and promises little. The paper's method has it all the same, but a high
-# threshold leaves few of them.
+# have different labels: enhancement costs much and gains little. The paper's method includes it all the same, with a
+# high threshold, which leaves few pairs.
 FEW_STEPS = Choice((1, 2, 3, 4, 5, 6, 8, 10))
 AMAZON: Space = {"beta": Choice((0.8, 0.9, 1.0)), "num_steps": FEW_STEPS}
 PAPER_ON_AMAZON: Space = {
@@ -82,7 +83,7 @@ PAPER_ON_AMAZON: Space = {
     "num_steps": FEW_STEPS,
 }
 PAPER_ON: dict[str, Space] = {
-    # The paper says of CiteSeer that it takes 48 steps, cosine scores and neighbour positives. Cosines end at 1.
+    # The paper uses 48 steps, cosine scores and neighbour positives on CiteSeer. Cosines are at most 1.
     "citeseer": {
         "num_steps": Choice((48,)),
         "score": Choice(("cosine",)),
@@ -102,13 +103,13 @@ FAMILIES: dict[str, Space] = {
 
 
 def only(family: str, settings: Settings) -> Settings:
-    """These settings without what goes beyond a family, and without groups: they multiply the work of every trial."""
+    """Return settings without what goes beyond a family, and without groups, which multiply the work of a trial."""
     beyond = {*TUNED, *VIEWS, *DISTILLED, "groups"} - FAMILIES[family].keys()
     return settings.replace(**{name: getattr(Settings(), name) for name in beyond})
 
 
 def space_of(graph: str, family: str, held: bool = False) -> Space:
-    """The space of one family of presets on one graph; of what it adds alone where settings are ``held``."""
+    """Return the space of a family on a graph; where settings are ``held``, of what the family adds to them."""
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: must be one of {', '.join(FAMILIES)}")
     if held:
@@ -117,3 +118,64 @@ def space_of(graph: str, family: str, held: bool = False) -> Space:
         return ADDED[family]
     own = PAPER_ON.get(graph, {}) if family == "paper" else AMAZON if graph.startswith("amazon") else {}
     return FAMILIES[family] | own
+
+
+def _choices(**values: tuple[Any, ...]) -> dict[str, Choice]:
+    return {name: Choice(each) for name, each in values.items()}
+
+
+STOPPING = _choices(epochs=(1000,), patience=(100,))
+FEATURES = _choices(features=("row", "raw"))
+RATES = _choices(lr=(0.002, 0.005, 0.01, 0.02), decay=(5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01))
+HIDDEN = _choices(hidden_channels=(16, 32, 64, 128), dropout=(0.2, 0.4, 0.5, 0.6, 0.8))
+COMMON = STOPPING | FEATURES | RATES | HIDDEN
+JKNET = COMMON | _choices(
+    hidden_channels=(64, 128), layers=(3, 4, 6, 8, 16), normalization=("symmetric", "row"), self_weight=(False, True)
+)
+SELF_SUPERVISED = FEATURES | _choices(hidden_channels=(256, 512), lr=(2e-4, 5e-4, 1e-3))
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
+BASELINE_SPACES: dict[str, dict[str, Choice]] = {
+    "mlp": COMMON,
+    "gcn": COMMON,
+    "gat": COMMON | _choices(hidden_channels=(8, 16), heads=(4, 8), output_heads=(1, 4, 8)),
+    "jknet": JKNET,
+    "jknet-dropedge": JKNET | _choices(edge_dropout=(0.1, 0.3, 0.5, 0.7, 0.9)),
+    "appnp": COMMON | _choices(alpha=(0.05, 0.1, 0.2, 0.3), num_steps=(5, 10, 20), edge_dropout=(0.0, 0.3, 0.5)),
+    "gcnii": FEATURES
+    | _choices(
+        lr=(0.005, 0.01),
+        hidden_channels=(64, 128),
+        dropout=(0.3, 0.5, 0.7),
+        layers=(8, 16, 32),
+        alpha=(0.1, 0.2, 0.4),
+        lam=(0.5, 1.0, 1.5),
+        decay=(5e-6, 5e-5, 5e-4),
+        conv_decay=(1e-4, 1e-3, 0.01),
+    ),
+    "sgc": FEATURES | _choices(num_steps=(1, 2, 3), lr=(0.05, 0.2), decay=(0.0, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4)),
+    "dagnn": FEATURES | RATES | _choices(num_steps=(5, 10, 16, 20), dropout=(0.3, 0.5, 0.8)),
+    "grand": FEATURES
+    | _choices(
+        lr=(0.01, 0.05, 0.2),
+        decay=(5e-5, 5e-4),
+        num_steps=(2, 4, 8),
+        consistency=(0.5, 0.7, 1.0),
+        temperature=(0.2, 0.3, 0.5),
+        input_dropout=(0.0, 0.3, 0.6),
+        dropout=(0.2, 0.5, 0.8),
+        batch_norm=(False, True),
+    ),
+    "dgi": SELF_SUPERVISED,
+    "mvgrl": SELF_SUPERVISED | _choices(alpha=(0.1, 0.2), sparsify=(False, True), patience=(20, 50)),
+    "grace": SELF_SUPERVISED
+    | _choices(
+        projection_channels=(128, 256, 512),
+        activation=("relu", "prelu"),
+        drop_edges1=SHARES,
+        drop_edges2=SHARES,
+        drop_columns1=SHARES,
+        drop_columns2=SHARES,
+        temperature=(0.3, 0.4, 0.5, 0.7, 0.9),
+        epochs=(50, 100, 200, 400),
+    ),
+}
