@@ -42,7 +42,7 @@ def write_target(target: str, cells: Sequence[Cell], folder: Path) -> None:
 
 
 CHOSEN = (
-    "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
+    "GPNN's settings come from `gpnn search`, on validation nodes alone, unless a preset "
     "says otherwise. The rule of the search, likelihood where accuracies are too close to tell, was settled after a "
     "comparison with test accuracy on Cora and CiteSeer; the other graphs had no part in it. Where all splits are "
     "random, no run of a search sees a label of its own split's test nodes, but a node that one split validates on is "
