@@ -73,15 +73,8 @@ def measure_fits(
 ) -> None:
     """Measure the cases that ``rows`` lack, and put them there as they are done.
 
-    Args:
-        rows: results so far, changed in place.
-        graphs: by default all that ``own_graph.yaml`` names.
-        cases: likewise.
-        budget: of ``gpnn fit``.
-        root: a data root with the graphs.
-        again: whether cases that ``rows`` has with this budget are measured anew.
-        on_row: called with every row as soon as it is measured.
-        progress: called with (cases measured, cases).
+    All graphs and cases of ``own_graph.yaml`` are measured where none are given, and those that ``rows`` has with this
+    budget only ``again``. ``on_row`` is called with every row as soon as it is measured.
     """
     known = read_cases()
     every = [*known["graphs"], *known["generated"]]
@@ -258,8 +251,8 @@ def _write_files(folder: Path, x: Any, edges: np.ndarray, y: np.ndarray) -> None
 def _gpnn(folder: Path, *arguments: str) -> int:
     """Run a command of this package in a folder, and return its peak memory in bytes."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])}
-    words = [sys.executable, "-W", "ignore", "-m", "graphpartner.cli", *arguments]
-    return program_peak_memory(words, folder, environment)
+    program = "from graphpartner.cli import main; main()"
+    return program_peak_memory([sys.executable, "-W", "ignore", "-c", program, *arguments], folder, environment)
 
 
 def _read_predictions(file: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -54,19 +54,9 @@ def search_baseline(
 ) -> BaselineResult:
     """Look for the settings of a baseline that do best on validation nodes.
 
-    Args:
-        method: one of :data:`graphpartner.lab.baselines.catalogue.BASELINES`.
-        data: a graph as loaded; only development splits of it are used.
-        graph: its name.
-        log: a file of JSON lines, one per trial; what it holds already is not trained again.
-        trials: configurations to judge.
-        seconds: begin no trial later than this.
-        splits: development splits a trial is judged on; the finalists are judged on twice as many others.
-        finalists: the number of trials judged again.
-        fixed: settings that all trials share.
-        tried: choices in place of those of the baseline's space.
-        device: where to train.
-        on_line: called with every new line of the log.
+    Trials are lines of JSON in the file ``log``; what it holds already is not trained again. All trials share the
+    settings ``fixed``; ``tried`` are choices in place of those of the baseline's space. The ``finalists`` best are judged
+    again on twice as many splits. ``on_line`` is called with every new line.
     """
     present, fixed = baseline_settings(method, graph).settings, fixed or {}
     known = _Log(log, on_line)
@@ -133,17 +123,14 @@ def _class_weights(
     known: "_Log", data: GraphRecord, graph: str, splits: int, device: str | torch.device
 ) -> Tensor | None:
     """Estimate class weights with GPNN; minutes of training on a large graph, so the log keeps them."""
-    seen = development(data, splits)
+    seen, ours = development(data, splits), preset(f"{graph}/tuned").settings
     if not seen.by_class:
         return None
-    ours = preset(f"{graph}/tuned").settings
     line = {"method": "gpnn", "graph": graph, "stage": "class weights", "splits": splits, "settings": ours.asdict()}
-
-    def estimate() -> Line:
-        weights = class_weights(seen, ours, device)
-        return {"class_weights": None if weights is None else weights.tolist()}
-
-    return torch.tensor(known.get_or_add(line, estimate)["class_weights"], dtype=torch.float64)
+    line = known.get_or_add(
+        line, lambda: {"class_weights": torch.as_tensor(class_weights(seen, ours, device)).tolist()}
+    )
+    return torch.tensor(line["class_weights"], dtype=torch.float64)
 
 
 class _Log:

@@ -31,8 +31,6 @@ from graphpartner.training.presets import preset
 from graphpartner.training.settings import Settings
 from graphpartner.training.trainer import train_teachers
 
-HEAD = "weight   prior T   generations   judging nodes: %   surprise   stopping nodes: %   surprise"
-
 
 class Generation(NamedTuple):
     """One generation of teachers, with the settings of a run that learns from as many generations."""
@@ -40,14 +38,6 @@ class Generation(NamedTuple):
     settings: Settings
     by_judges: Judgement
     by_stoppers: Judgement
-
-    def line(self, weight: float, generation: int) -> str:
-        """Return a row of the table whose head is ``HEAD``."""
-        (accuracy, surprise), (flattering, flattering_surprise) = self.by_judges, self.by_stoppers
-        return (
-            f"{weight:6g}   {self.settings.prior_temperature:7g}   {generation:11d}   "
-            f"{100 * accuracy:16.2f}   {surprise:8.4f}   {100 * flattering:17.2f}   {flattering_surprise:8.4f}"
-        )
 
 
 def search_generations(
@@ -67,20 +57,11 @@ def search_generations(
 ) -> list[Path]:
     """Judge every generation of every weight and prior, and write the best as ``GRAPH-distilled.yaml``.
 
-    Args:
-        data: a graph as loaded; only development splits of it are used.
-        graph: its name.
-        hold: the preset that teachers and students share.
-        folder: where presets are written.
-        generations: the number of generations judged, besides runs without teachers.
-        splits: development splits.
-        epochs: maximum number per run while searching; by default that of the preset.
-        held: changes of the preset. ``teachers`` is the number of runs per generation, 4 by default; more than one of
-            ``groups`` is not judged, but written as a second preset, ``GRAPH-distilled-groups.yaml``.
-        tried: values of lambda_distill (0.3, 1 and 3 by default) and of prior_temperature (0 by default).
-        fixed: these changes as given on the command line, for the provenance.
-        device: where to train.
-        on_line: called with every line of the table as soon as it is known.
+    ``held`` changes the preset that teachers and students share; its ``teachers`` is the number of runs per generation,
+    4 by default, and where ``groups`` is more than one, a second preset with as many groups is written besides,
+    ``GRAPH-distilled-groups.yaml``. ``tried`` are values of lambda_distill (0.3, 1 and 3 by default) and of
+    prior_temperature (0 by default). ``epochs`` bounds the runs of the sweep, by default as the preset does; ``fixed``
+    are the changes as given on the command line, for the provenance.
     """
     found, held, tried = preset(hold), held or {}, tried or {}
     if unknown := sorted(tried.keys() - {"lambda_distill", "prior_temperature"}):
@@ -108,14 +89,13 @@ def search_generations(
         f"{rule(seen)}"
     )
     winner = best.settings.replace(epochs=found.settings.epochs)
-    files = [folder / f"{graph}-distilled.yaml"]
-    write_preset_file(files[0], graph, "distilled", provenance, winner, saw_test=found.saw_test)
+    presets = {folder / f"{graph}-distilled.yaml": (provenance, winner)}
     if groups > 1:
         provenance += f"; with {groups} groups, which this sweep did not judge"
-        files.append(folder / f"{graph}-distilled-groups.yaml")
-        winner = winner.replace(groups=groups)
-        write_preset_file(files[1], graph, "distilled", provenance, winner, saw_test=found.saw_test)
-    return files
+        presets[folder / f"{graph}-distilled-groups.yaml"] = (provenance, winner.replace(groups=groups))
+    for file, (provenance, settings) in presets.items():
+        write_preset_file(file, graph, "distilled", provenance, settings, saw_test=found.saw_test)
+    return list(presets)
 
 
 def sweep(
@@ -129,7 +109,7 @@ def sweep(
     each = [candidate for candidate in candidates for _ in range(splits)]
     seeds = list(range(splits)) * len(candidates)
     lines = []
-    on_line(HEAD)
+    on_line("weight   prior T   generations   judging nodes: %   surprise   stopping nodes: %   surprise")
     for generation, runs in enumerate(train_teachers(together, each, seeds, device)):
         for candidate, logits in zip(candidates, runs.logits.split(splits * count), strict=True):
             if not generation and candidate.lambda_distill != candidates[0].lambda_distill:
@@ -139,7 +119,11 @@ def sweep(
             )
             judges, stoppers = (_judged_by(mask, logits, seen, count) for mask in (seen.judge_mask, seen.val_mask))
             lines.append(Generation(candidate.replace(**teaching), judges, stoppers))
-            on_line(lines[-1].line(candidate.lambda_distill, generation))
+            on_line(
+                f"{candidate.lambda_distill:6g}   {candidate.prior_temperature:7g}   {generation:11d}   "
+                f"{100 * judges.accuracy:16.2f}   {judges.surprise:8.4f}   "
+                f"{100 * stoppers.accuracy:17.2f}   {stoppers.surprise:8.4f}"
+            )
     return lines
 
 

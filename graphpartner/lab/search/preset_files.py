@@ -119,17 +119,8 @@ def update_presets(
     better: higher in mean accuracy, or within a standard error of it and higher in likelihood. ``best`` becomes the
     best family by the same rule. No test label is looked at.
 
-    Args:
-        files: presets as :func:`write_preset_file` writes them.
-        graphs: graphs to judge besides those of the files.
-        families: judge these alone, and those of the files; ``best`` is then the best of those judged alike, if it was
-            one of them.
-        only_new: whether figures of as many splits are kept.
-        splits: development splits to judge on.
-        device: where to train.
-        root: a data root with the graphs.
-        folder: where the presets of the package lie.
-        on_line: called with a sentence per preset judged.
+    With ``families``, these alone are judged, and those of the files; ``best`` is then the best of those judged alike,
+    if it was one of them. With ``only_new``, figures of as many splits are kept.
     """
     import yaml
 
@@ -140,54 +131,30 @@ def update_presets(
     for graph in sorted({*graphs, *(entry["graph"] for entry in found)}):
         file = folder / f"{graph}.yaml"
         content = yaml.safe_load(file.read_text())
-        new = [entry for entry in found if entry["graph"] == graph]
-        _judge_again(content, new, graph, families, only_new, splits, device, root, on_line)
-        presets = {
-            family: {key: entry[key] for key in KEYS if key in entry}
-            for family in FAMILIES
-            if (entry := content["presets"].get(family))
-        }
+        presets, new = content["presets"], [entry for entry in found if entry["graph"] == graph]
+        seen = development(load_graph(graph, root), splits, FIRST)
+        seen.class_weights = class_weights(seen, Settings().replace(**presets["tuned"]["settings"]), device)
+        nodes, alike = int(seen.judge_mask.any(0).sum()), {"judged_on": splits, "held_out": True}
+        chosen = {*(families or presets), *(entry["family"] for entry in new)}
+        entries = [(family, entry) for family, entry in presets.items() if family in chosen]
+        for name, entry in [*entries, *((f"{entry['family']}, new", entry) for entry in new)]:
+            if not (only_new and alike.items() <= entry.items()):
+                (judged,) = judge_settings(seen, [Settings().replace(**entry["settings"])], device)
+                figures = {"validation": round(100 * judged.accuracy, 2), "surprise": round(judged.surprise, 4)}
+                entry |= figures | alike
+            on_line(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}")
+        for entry in new:
+            presets[entry["family"]] = _better([presets.get(entry["family"], entry), entry], nodes)
+        comparable = {family: entry for family, entry in presets.items() if alike.items() <= entry.items()}
+        if content["best"] in comparable:
+            winner = _better(list(comparable.values()), nodes)
+            content["best"] = next(family for family, entry in comparable.items() if entry is winner)
+        ordered = {family: presets[family] for family in FAMILIES if family in presets}
+        kept = {family: {key: entry[key] for key in KEYS if key in entry} for family, entry in ordered.items()}
         head = HEADER.format(graph=graph, published=content["published"], best=content["best"])
-        text = head + yaml.safe_dump({"presets": presets}, sort_keys=False, width=100)
-        write_atomically(file, text.encode())
+        write_atomically(file, (head + yaml.safe_dump({"presets": kept}, sort_keys=False, width=100)).encode())
 
 
-def _judge_again(
-    content: dict[str, Any],
-    new: list[dict[str, Any]],
-    graph: str,
-    families: Sequence[str],
-    only_new: bool,
-    splits: int,
-    device: str | torch.device,
-    root: str | None,
-    on_line: Callable[[str], None],
-) -> None:
-    """Judge known and new presets of a graph, keep the better of each family, and name the best family."""
-    presets = content["presets"]
-    seen = development(load_graph(graph, root), splits, FIRST)
-    seen.class_weights = class_weights(seen, Settings().replace(**presets["tuned"]["settings"]), device)
-    nodes = int(seen.judge_mask.any(0).sum())
-    alike = {"judged_on": splits, "held_out": True}
-
-    def better(entries: list[dict[str, Any]]) -> dict[str, Any]:
-        figures = [Judgement(entry["validation"] / 100, entry["surprise"]) for entry in entries]
-        return entries[ranked(figures, nodes)[0]]
-
-    def judge(entry: dict[str, Any], name: str) -> None:
-        if not (only_new and alike.items() <= entry.items()):
-            (found,) = judge_settings(seen, [Settings().replace(**entry["settings"])], device)
-            entry |= {"validation": round(100 * found.accuracy, 2), "surprise": round(found.surprise, 4)} | alike
-        on_line(f"{graph}/{name}: {entry['validation']} %, surprise {entry['surprise']}")
-
-    chosen = {*(families or presets), *(entry["family"] for entry in new)}
-    for family, entry in presets.items():
-        if family in chosen:
-            judge(entry, family)
-    for entry in new:
-        judge(entry, f"{entry['family']}, new")
-        presets[entry["family"]] = better([presets.get(entry["family"], entry), entry])
-    comparable = {family: entry for family, entry in presets.items() if alike.items() <= entry.items()}
-    if content["best"] in comparable:
-        winner = better(list(comparable.values()))
-        content["best"] = next(family for family, entry in comparable.items() if entry is winner)
+def _better(entries: list[dict[str, Any]], nodes: int) -> dict[str, Any]:
+    """Return the best of these presets by the rule of a search, judged on a number of different nodes."""
+    return entries[ranked([Judgement(entry["validation"] / 100, entry["surprise"]) for entry in entries], nodes)[0]]
