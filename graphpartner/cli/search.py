@@ -10,6 +10,7 @@ from graphpartner.cli.options import DataOption, GraphArgument, check_choice, ch
 from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
+    from graphpartner.lab.search.judgement import Judgement
     from graphpartner.lab.search.space import Choice
     from graphpartner.training.settings import Checked
 
@@ -142,20 +143,7 @@ def search(
         folder, graph, family, found, splits, drawn, judged_by, hold, begun, changes or [], saw_test=saw_test
     )
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
-    show(
-        facts(
-            [
-                (
-                    "validation accuracy",
-                    f"[bold]{100 * found.judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits",
-                ),
-                ("surprise", f"{found.judged.surprise:.4f}   mean −log p of the true class, calibrated"),
-                ("configurations", f"{found.trials} judged"),
-                *_sorted_facts(dict(changed)),
-                ("preset", str(file)),
-            ]
-        )
-    )
+    _show(found.judged, found.trials, splits, dict(changed), file)
 
 
 def _search_baseline(
@@ -175,7 +163,7 @@ def _search_baseline(
     from graphpartner.graph.datasets import load_graph
     from graphpartner.lab.baselines.catalogue import BASELINES, baseline_settings
     from graphpartner.lab.search.baseline_search import search_baseline
-    from graphpartner.report.terminal import facts, notes, show
+    from graphpartner.report.terminal import notes
     from graphpartner.system.device import pick_device
     from graphpartner.system.files import write_atomically
 
@@ -198,9 +186,7 @@ def _search_baseline(
     file = folder / f"{graph}-{method}.yaml"
     content = {graph: {"source": found.source, "settings": found.settings}}
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=118).encode())
-    accuracy = f"[bold]{100 * found.judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits"
-    rows = [("validation accuracy", accuracy), ("configurations", f"{found.trials} judged")]
-    show(facts([*rows, *_sorted_facts(found.settings), ("preset", str(file))]))
+    _show(found.judged, found.trials, splits, found.settings, file)
 
 
 def _held_and_tried(changes: list[str] | None, among: "type[Checked]") -> "tuple[dict[str, Any], dict[str, Choice]]":
@@ -231,6 +217,12 @@ def _refuse(option: str, given: dict[str, Any], unused: Sequence[str]) -> None:
             raise InputError(f"--{name} {given[name]}: must not be given with {option}")
 
 
-def _sorted_facts(settings: dict[str, Any]) -> list[tuple[str, str]]:
+def _show(judged: "Judgement", trials: int, splits: int, settings: dict[str, Any], file: Path) -> None:
+    """Print what a search has found."""
+    from graphpartner.report.terminal import facts, show
+
+    accuracy = f"[bold]{100 * judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits"
+    surprise = f"{judged.surprise:.4f}   mean −log p of the true class, calibrated"
     texts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
-    return sorted(texts.items())
+    head = [("validation accuracy", accuracy), ("surprise", surprise), ("configurations", f"{trials} judged")]
+    show(facts([*head, *sorted(texts.items()), ("preset", str(file))]))

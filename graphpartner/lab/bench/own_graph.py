@@ -348,24 +348,7 @@ def own_graph_page(rows: list[Row]) -> str:
     """Return the page in Markdown, from the rows alone."""
     known, budgets = read_cases(), sorted({row["budget"] for row in rows})
     graphs = [*known["graphs"], *known["generated"]]
-    lines = [
-        "# Your own graph: what to expect", "",
-        "Written by `gpnn bench --suite fit` from [`results/own-graph.json`](../results/own-graph.json); no number in "
-        "a table is typed in. Every row is a graph written as `nodes.csv` and `edges.csv`, fitted by `gpnn fit` with "
-        f"no further option (budget: {' or '.join(budgets)}) and predicted by `gpnn predict`: one random draw each, "
-        "on one or two threads, some of them while other programs ran.", "",
-        "- *accuracy* and *calib. error*, the calibration error (10 bins): of the predictions for the test nodes, "
-        "whose labels were in no file",
-        "- *to best*: the difference in points from the accuracy of the best reference method; the references, in the "
-        "columns at the right, see the same labels",
-        "- *time* and *memory*: of `gpnn fit`; the memory is the peak of resident memory, which was not measured "
-        "everywhere",
-        "- *by chance*: the calibration error that perfect probabilities would show on as many nodes, since bins of "
-        "few nodes are never even",
-        "- *estimate* and *interval*, of 95 %: the accuracy as `gpnn fit` itself estimated it from the labels it was "
-        "given",
-        "", _summary(rows), "",
-    ]  # fmt: skip
+    lines = [known["introduction"].format(budget=" or ".join(budgets)), _summary(rows), ""]
     for case, options in known["cases"].items():
         of_case = [row for graph in graphs for row in rows if (row["graph"], row["case"]) == (graph, case)]
         if not of_case:

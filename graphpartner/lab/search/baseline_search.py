@@ -19,7 +19,7 @@ from graphpartner.graph.record import GraphRecord
 from graphpartner.lab.baselines.catalogue import baseline_settings, train_baseline
 from graphpartner.lab.experiments.journal import cut_torn_line
 from graphpartner.lab.search.judgement import DevelopmentGraph, Judgement, class_weights, development, judged, ranked
-from graphpartner.lab.search.space import BASELINE_SPACES, Choice
+from graphpartner.lab.search.space import Choice, baseline_space
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset
 
@@ -55,8 +55,8 @@ def search_baseline(
     """Look for the settings of a baseline that do best on validation nodes.
 
     Trials are lines of JSON in the file ``log``; what it holds already is not trained again. All trials share the
-    settings ``fixed``; ``tried`` are choices in place of those of the baseline's space. The ``finalists`` best are judged
-    again on twice as many splits. ``on_line`` is called with every new line.
+    settings ``fixed``; ``tried`` are choices in place of those of the baseline's space. The ``finalists`` best are
+    judged again on twice as many splits. ``on_line`` is called with every new line.
     """
     present, fixed = baseline_settings(method, graph).settings, fixed or {}
     known = _Log(log, on_line)
@@ -83,7 +83,7 @@ def search_baseline(
         return Judgement(line["validation"] / 100, line["surprise"])
 
     generator = random.Random(f"{method} {graph}")
-    space = BASELINE_SPACES[method] | (tried or {})
+    space = baseline_space(method) | (tried or {})
     first, splits_of_search = first_trials(method, graph), stage(SEARCH, splits)
     done: list[tuple[float, dict[str, Any]]] = []
     for trial in range(trials):

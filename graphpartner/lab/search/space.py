@@ -1,6 +1,7 @@
 """Where ``gpnn search`` looks: the values each setting may take, by family of presets and by baseline."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from graphpartner.system.errors import InputError
@@ -120,62 +121,9 @@ def space_of(graph: str, family: str, held: bool = False) -> Space:
     return FAMILIES[family] | own
 
 
-def _choices(**values: tuple[Any, ...]) -> dict[str, Choice]:
-    return {name: Choice(each) for name, each in values.items()}
+def baseline_space(method: str) -> dict[str, Choice]:
+    """Return the values in ``baselines.yaml`` that each setting of a baseline may take."""
+    import yaml
 
-
-STOPPING = _choices(epochs=(1000,), patience=(100,))
-FEATURES = _choices(features=("row", "raw"))
-RATES = _choices(lr=(0.002, 0.005, 0.01, 0.02), decay=(5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01))
-HIDDEN = _choices(hidden_channels=(16, 32, 64, 128), dropout=(0.2, 0.4, 0.5, 0.6, 0.8))
-COMMON = STOPPING | FEATURES | RATES | HIDDEN
-JKNET = COMMON | _choices(
-    hidden_channels=(64, 128), layers=(3, 4, 6, 8, 16), normalization=("symmetric", "row"), self_weight=(False, True)
-)
-SELF_SUPERVISED = FEATURES | _choices(hidden_channels=(256, 512), lr=(2e-4, 5e-4, 1e-3))
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
-BASELINE_SPACES: dict[str, dict[str, Choice]] = {
-    "mlp": COMMON,
-    "gcn": COMMON,
-    "gat": COMMON | _choices(hidden_channels=(8, 16), heads=(4, 8), output_heads=(1, 4, 8)),
-    "jknet": JKNET,
-    "jknet-dropedge": JKNET | _choices(edge_dropout=(0.1, 0.3, 0.5, 0.7, 0.9)),
-    "appnp": COMMON | _choices(alpha=(0.05, 0.1, 0.2, 0.3), num_steps=(5, 10, 20), edge_dropout=(0.0, 0.3, 0.5)),
-    "gcnii": FEATURES
-    | _choices(
-        lr=(0.005, 0.01),
-        hidden_channels=(64, 128),
-        dropout=(0.3, 0.5, 0.7),
-        layers=(8, 16, 32),
-        alpha=(0.1, 0.2, 0.4),
-        lam=(0.5, 1.0, 1.5),
-        decay=(5e-6, 5e-5, 5e-4),
-        conv_decay=(1e-4, 1e-3, 0.01),
-    ),
-    "sgc": FEATURES | _choices(num_steps=(1, 2, 3), lr=(0.05, 0.2), decay=(0.0, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4)),
-    "dagnn": FEATURES | RATES | _choices(num_steps=(5, 10, 16, 20), dropout=(0.3, 0.5, 0.8)),
-    "grand": FEATURES
-    | _choices(
-        lr=(0.01, 0.05, 0.2),
-        decay=(5e-5, 5e-4),
-        num_steps=(2, 4, 8),
-        consistency=(0.5, 0.7, 1.0),
-        temperature=(0.2, 0.3, 0.5),
-        input_dropout=(0.0, 0.3, 0.6),
-        dropout=(0.2, 0.5, 0.8),
-        batch_norm=(False, True),
-    ),
-    "dgi": SELF_SUPERVISED,
-    "mvgrl": SELF_SUPERVISED | _choices(alpha=(0.1, 0.2), sparsify=(False, True), patience=(20, 50)),
-    "grace": SELF_SUPERVISED
-    | _choices(
-        projection_channels=(128, 256, 512),
-        activation=("relu", "prelu"),
-        drop_edges1=SHARES,
-        drop_edges2=SHARES,
-        drop_columns1=SHARES,
-        drop_columns2=SHARES,
-        temperature=(0.3, 0.4, 0.5, 0.7, 0.9),
-        epochs=(50, 100, 200, 400),
-    ),
-}
+    content = yaml.safe_load(Path(__file__).with_name("baselines.yaml").read_text("utf-8"))
+    return {name: Choice(tuple(values)) for name, values in content["methods"][method].items()}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphpartner.cli import main
 from graphpartner.lab.bench import own_graph
 from graphpartner.lab.bench.own_graph import draw, measure_fits, own_graph_page, points, read_cases
 from graphpartner.system.errors import InputError
@@ -78,3 +79,14 @@ def test_only_cases_that_are_missing_are_measured(monkeypatch: pytest.MonkeyPatc
     assert [row["graph"] for row in rows] == ["cora", "citeseer"]
     with pytest.raises(InputError, match="--cases all: must be one of as it is, rewired 25 %"):
         measure_fits(rows, cases=["all"])
+
+
+def test_the_page_is_written_without_measuring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    results, page = REPOSITORY / "results" / "own-graph.json", tmp_path / "page.md"
+    words = ["bench", "--suite", "fit", "--no-run", "--json", str(results), "--page", str(page)]
+    monkeypatch.setattr("sys.argv", ["gpnn", *words])
+    main()
+    assert page.read_text() == (REPOSITORY / "docs" / "own-graph.md").read_text()
+    monkeypatch.setattr("sys.argv", ["gpnn", *words[:4]])
+    with pytest.raises(SystemExit):
+        main()
