@@ -11,6 +11,7 @@ from graphpartner.cli.data import data
 from graphpartner.cli.fit import fit
 from graphpartner.cli.inspect import inspect
 from graphpartner.cli.predict import predict
+from graphpartner.cli.presets import presets
 from graphpartner.cli.reproduce import reproduce
 from graphpartner.cli.search import search
 from graphpartner.cli.train import train
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for command in (train, fit, predict, data, inspect, reproduce, search, bench):
     app.command()(command)
+app.add_typer(presets, name="presets")
 
 STOPPED = 130  # the exit code of a command that was interrupted
 

@@ -63,6 +63,11 @@ def parsed(changes: list[str] | None) -> dict[str, Any]:
     return settings
 
 
+def split_names(given: list[str] | None) -> list[str]:
+    """Return the names of an option that may be given several times, each time with names between commas."""
+    return [name.strip() for each in given or [] for name in each.split(",") if name.strip()]
+
+
 def named(option: str, name: str, find: "Callable[[str], Preset]") -> "Preset":
     """Return the preset of this name; errors name the option."""
     try:

@@ -1,22 +1,41 @@
 """``gpnn search``."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphpartner.cli.options import DataOption, GraphArgument, check_choice, check_count, named, output_folder, parsed
+from graphpartner.cli.options import DataOption, GraphArgument, check_choice, check_count, named, output_folder
 from graphpartner.system.errors import InputError
+
+if TYPE_CHECKING:
+    from graphpartner.lab.search.judgement import Judgement
+    from graphpartner.lab.search.space import Choice
+    from graphpartner.training.settings import Checked
 
 
 def search(
     graph: GraphArgument,
     family: Annotated[str, typer.Option(help="paper, tuned, views or distilled: which settings are free")] = "tuned",
-    trials: Annotated[int, typer.Option(help="configurations to judge, those of earlier calls included")] = 256,
-    seconds: Annotated[float | None, typer.Option(help="begin nothing new after so many seconds")] = None,
-    splits: Annotated[int, typer.Option(help="development splits a configuration is judged on")] = 8,
-    replicas: Annotated[int, typer.Option(help="about how many runs make a batch")] = 96,
-    epochs: Annotated[int, typer.Option(help="at most so many epochs a run while searching")] = 500,
+    method: Annotated[
+        str | None, typer.Option(help="search the settings of a baseline instead, e.g. appnp", metavar="METHOD")
+    ] = None,
+    generations: Annotated[
+        int | None,
+        typer.Option(help="of distilled, with --hold: judge 1 to N generations of teachers, trained once", metavar="N"),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="configurations to judge, those of earlier calls included [256; METHOD: 40]")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="begin nothing new after this many seconds")] = None,
+    splits: Annotated[
+        int | None, typer.Option(help="development splits a configuration is judged on [8; METHOD: 4]")
+    ] = None,
+    replicas: Annotated[int | None, typer.Option(help="approximate number of runs per batch [96]")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="maximum number of epochs per run while searching [500; N: as held]")
+    ] = None,
     begin_at: Annotated[
         list[str] | None,
         typer.Option(help="presets to begin at; the first gives the rest", metavar="PRESET"),
@@ -25,7 +44,8 @@ def search(
         str | None, typer.Option(help="hold this preset and search what the family adds to it", metavar="PRESET")
     ] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="hold a setting too, e.g. num_steps=10", metavar="KEY=VALUE")
+        list[str] | None,
+        typer.Option("--set", help="hold a setting too, or give the values to try", metavar="KEY=VALUE[,VALUE …]"),
     ] = None,
     storage: Annotated[
         str | None, typer.Option(help="an Optuna storage address, else a SQLite file in DIR", metavar="ADDRESS")
@@ -37,10 +57,12 @@ def search(
     """Search settings on validation nodes, without test labels. A second call goes on where this one ends."""
     from graphpartner.graph.catalogue import find_entry
     from graphpartner.graph.datasets import load_graph
+    from graphpartner.lab.search.generations import search_generations
     from graphpartner.lab.search.judgement import development, rule
+    from graphpartner.lab.search.preset_files import write_preset
+    from graphpartner.lab.search.search import open_study
     from graphpartner.lab.search.search import search as look
     from graphpartner.lab.search.space import FAMILIES, only, space_of
-    from graphpartner.lab.search.study import open_study, write_preset
     from graphpartner.report.terminal import facts, notes, progress, show
     from graphpartner.system.device import pick_device
     from graphpartner.training.presets import preset
@@ -48,25 +70,54 @@ def search(
 
     entry = find_entry(graph)
     check_choice("--family", family, tuple(FAMILIES))
-    for option, value in (("trials", trials), ("splits", splits), ("replicas", replicas), ("epochs", epochs)):
-        check_count(f"--{option}", value)
+    counts = {"generations": generations, "trials": trials, "splits": splits, "replicas": replicas, "epochs": epochs}
+    for option, value in counts.items():
+        if value is not None:
+            check_count(f"--{option}", value)
     if seconds is not None and not seconds > 0:
         raise InputError(f"--seconds {seconds:g}: must be more than 0")
-    held = parsed(changes)
-    if "epochs" in held:
-        raise InputError(f"--set epochs={held['epochs']}: how long runs of a search are is said by --epochs")
+    given = {**counts, "seconds": seconds, "begin-at": begin_at, "hold": hold, "storage": storage}
+    if method is not None:
+        _refuse("--method", given, ("generations", "replicas", "epochs", "begin-at", "hold", "storage"))
+        _search_baseline(graph, method, changes, trials or 40, seconds, splits or 4, device, out, root)
+        return
     begin = [named("--begin-at", name, preset) for name in begin_at or []]
     kept = named("--hold", hold, preset) if hold else None
     starts = [each.settings for each in begin]
     rest = kept.settings if kept else starts[0] if starts else Settings()
+    held, tried = _held_and_tried(changes, Settings)
+    if "epochs" in held | tried:
+        raise InputError(f"--set epochs={held.get('epochs', '…')}: must be given as --epochs, for runs of a search")
+    splits, place = splits or 8, pick_device(device)
+    if generations is not None:
+        _refuse("--generations", given, ("trials", "seconds", "replicas", "begin-at", "storage"))
+        if family != "distilled" or hold is None:
+            raise InputError(f"--generations {generations}: must come with --family distilled and --hold PRESET")
+        files = search_generations(
+            load_graph(graph, root),
+            graph,
+            hold,
+            output_folder(out),
+            generations,
+            splits=splits,
+            epochs=epochs,
+            held=held,
+            tried=tried,
+            fixed=changes or [],
+            device=place,
+            on_line=show,
+        )
+        show(facts(("preset", str(file)) for file in files))
+        return
+    epochs = epochs or 500
     base = only(family, rest).replace(epochs=epochs, **held)
-    space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held}
-    place = pick_device(device)
+    space = {name: each for name, each in space_of(graph, family, bool(hold)).items() if name not in held} | tried
+    trials = trials or 256
     folder = output_folder(out)
     data = load_graph(graph, root)
     study = open_study(storage or folder / "studies.db", f"{graph}-{family}")
     notes().print(f"Searching {family} settings for {entry.title}: {trials} configurations on {splits} splits, {place}")
-    with progress("searching") as tell:
+    with progress("searching") as on_progress:
         found = look(
             data,
             space,
@@ -74,11 +125,11 @@ def search(
             trials=trials,
             seconds=seconds,
             splits=splits,
-            replicas=replicas,
+            replicas=replicas or 96,
             base=base,
             starts=starts,
             device=place,
-            progress=tell,
+            progress=on_progress,
         )
     drawn = (
         "random splits (classes weighted by estimated frequencies)"
@@ -92,17 +143,86 @@ def search(
         folder, graph, family, found, splits, drawn, judged_by, hold, begun, changes or [], saw_test=saw_test
     )
     changed = found.settings.asdict().items() - Settings(epochs=epochs).asdict().items()
-    show(
-        facts(
-            [
-                (
-                    "validation accuracy",
-                    f"[bold]{100 * found.judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits",
-                ),
-                ("NLL", f"{found.judged.nll:.4f}   mean −log p of the true class, calibrated"),
-                ("configurations", f"{found.trials} judged"),
-                *sorted((name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in changed),
-                ("preset", str(file)),
-            ]
-        )
+    _show(found.judged, found.trials, splits, dict(changed), file)
+
+
+def _search_baseline(
+    graph: str,
+    method: str,
+    changes: list[str] | None,
+    trials: int,
+    seconds: float | None,
+    splits: int,
+    device: str,
+    out: Path,
+    root: str | None,
+) -> None:
+    """Search a baseline's settings, and write them as an entry of its file of presets."""
+    import yaml
+
+    from graphpartner.graph.datasets import load_graph
+    from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings
+    from graphpartner.lab.search.baseline_search import search_baseline
+    from graphpartner.report.terminal import notes
+    from graphpartner.system.device import pick_device
+    from graphpartner.system.files import write_atomically
+
+    check_choice("--method", method, list(BASELINES))
+    held, tried = _held_and_tried(changes, type(baseline_settings(method, graph).settings))
+    place, folder = pick_device(device), output_folder(out)
+    found = search_baseline(
+        method,
+        load_graph(graph, root),
+        graph,
+        folder / f"{graph}-{method}.jsonl",
+        trials=trials,
+        seconds=seconds,
+        splits=splits,
+        fixed=held,
+        tried=tried,
+        device=place,
+        on_line=lambda line: notes().print_json(data=line, indent=None),
     )
+    file = folder / f"{graph}-{method}.yaml"
+    content = {graph: {"source": found.source, "settings": found.settings}}
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=118).encode())
+    _show(found.judged, found.trials, splits, found.settings, file)
+
+
+def _held_and_tried(changes: list[str] | None, among: "type[Checked]") -> "tuple[dict[str, Any], dict[str, Choice]]":
+    """Return the settings that ``--set`` holds at one value, and those it gives several values to try."""
+    from graphpartner.lab.search.space import Choice
+    from graphpartner.training.settings import parse
+
+    held: dict[str, Any] = {}
+    tried = {}
+    for change in changes or []:
+        name, sign, text = change.partition("=")
+        if not sign:
+            raise InputError(f"--set {change}: must be KEY=VALUE, e.g. --set alpha=0.3")
+        values = tuple(parse(name, each, among) for each in text.split(","))
+        for value in values:
+            among(**{name: value})  # raises an InputError where it is out of range
+        if len(values) == 1:
+            held[name] = values[0]
+        else:
+            tried[name] = Choice(values)
+    return held, tried
+
+
+def _refuse(option: str, given: dict[str, Any], unused: Sequence[str]) -> None:
+    """Raise an InputError for options that have no effect beside another one."""
+    for name in unused:
+        if given[name]:
+            raise InputError(f"--{name} {given[name]}: must not be given with {option}")
+
+
+def _show(judged: "Judgement", trials: int, splits: int, settings: dict[str, Any], file: Path) -> None:
+    """Print what a search has found."""
+    from graphpartner.report.terminal import facts, show
+
+    accuracy = f"[bold]{100 * judged.accuracy:.2f} %[/]   mean over {2 * splits} other splits"
+    nll = f"{judged.nll:.4f}   mean −log p of the true class, calibrated"
+    texts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
+    head = [("validation accuracy", accuracy), ("NLL", nll), ("configurations", f"{trials} judged")]
+    show(facts([*head, *sorted(texts.items()), ("preset", str(file))]))

@@ -20,7 +20,7 @@ from graphpartner.graph.npz import pack, read_benchmark_npz, unpack
 from graphpartner.graph.planetoid import read_planetoid
 from graphpartner.system.errors import InputError
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "make_citeseer.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "make_citeseer.py"
 
 
 def parts(**changes: Any) -> dict[str, np.ndarray]:

@@ -1,33 +1,29 @@
-"""Compare two ways of doing the same work, in one run.
+"""A claim of speed: our seconds against those of a peer or a limit, and against what the machine allows at best."""
 
-The least time an epoch can take on a machine: bytes over bandwidth, operations over rate, whichever is more.
-"""
-
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from graphpartner.kernels.spmm import SparseMatrix
-from graphpartner.system.meter import synchronize
+from graphpartner.system.meter import seconds_each
 from graphpartner.training.prepared import PreparedGraph
 from graphpartner.training.settings import Settings
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: how many times faster than a peer or a limit, against the bar and the floor.
+    """How many times faster than a peer or a limit, beside the ratio required and the least seconds possible.
 
     Attributes:
         what: the claim.
         graph: the graph it was measured on.
         device: ``cpu`` with the number of threads, or the GPU's name.
-        precision: float32 unless it says what else.
+        precision: of the numbers computed with; ``exact`` where results are compared entry by entry.
         ours: our seconds.
         theirs: the peer's seconds, measured in the same run, or the limit.
         ratio: theirs / ours.
-        bar: the least ratio asked for; None where none was.
+        bar: the ratio required; None where none is.
         floor: the least seconds that bytes and operations allow on this machine; None where not computed.
         same_accuracy: whether both sides give the same answer: equal results, or accuracies that do not differ beyond
             sampling error; None where seconds alone are compared, as with another model.
@@ -48,11 +44,11 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the bar is reached by a side that is not wrong."""
+        """Tell whether the bar is reached, by a side that is not wrong."""
         return self.same_accuracy is not False and (self.bar is None or self.ratio >= self.bar)
 
     def asdict(self) -> dict[str, Any]:
-        """For a JSON file."""
+        """Return the fields for a JSON file."""
         return asdict(self)
 
 
@@ -65,18 +61,19 @@ class Machine:
 
 
 def measure_machine(device: torch.device) -> Machine:
-    """Time a copy that fits no cache and a large matrix product."""
+    """Time a copy that fits no cache and a large matrix product; the best of five, since noise only slows down."""
     large = 2**28 if device.type == "cuda" else 2**25
     source, target = torch.rand(large, device=device), torch.empty(large, device=device)
     side = 8192 if device.type == "cuda" else 1536
     left, right = torch.rand(side, side, device=device), torch.rand(side, side, device=device)
-    copy = _best(lambda: target.copy_(source), device)
-    product = _best(lambda: left @ right, device)
+    copy, product = seconds_each(
+        lambda: target.copy_(source), lambda: left @ right, device=device, repeats=(1, 1), reduce=min
+    )
     return Machine(bandwidth=8 * large / copy, rate=2 * side**3 / product)
 
 
 def epoch_floor(problem: PreparedGraph, settings: Settings, replicas: int, machine: Machine) -> float:
-    """Seconds for one epoch of R runs, training and validation, by the cheapest plan.
+    """Return the least seconds for one epoch of R runs, training and validation, by the cheapest plan.
 
     Operations: the kept entries of X times the h columns of W^(1), forward and backward, all of them once more for
     validation; A_en^l H by l sparse products or one dense one, forward and backward, C columns for validation. Bytes:
@@ -91,15 +88,3 @@ def epoch_floor(problem: PreparedGraph, settings: Settings, replicas: int, machi
     operations = 2 * h * (2 * kept + entries) + 2 * power * (2 * h + C)
     traffic = 4 * (8 * n * h + 7 * d * h)
     return replicas * max(operations / machine.rate, traffic / machine.bandwidth)
-
-
-def _best(work, device: torch.device) -> float:  # type: ignore[no-untyped-def]
-    work()
-    times = []
-    for _ in range(5):
-        synchronize(device)
-        start = time.perf_counter()
-        work()
-        synchronize(device)
-        times.append(time.perf_counter() - start)
-    return min(times)

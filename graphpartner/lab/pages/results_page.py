@@ -32,7 +32,7 @@ Results = Mapping[str, Sequence[Cell]]
 """Cells by target."""
 
 CHOSEN = (
-    "GPNN's settings come from `gpnn search` and `scripts/generations.py`, on validation nodes alone, unless a preset "
+    "GPNN's settings come from `gpnn search`, on validation nodes alone, unless a preset "
     "says otherwise. The rule of the search, likelihood where accuracies differ too little to decide, was fixed after "
     "a comparison with test accuracy on Cora and CiteSeer; the other graphs played no part in it. Where all splits "
     "are random, no run of a search sees the labels of its own split's test nodes, but a validation node of one split "

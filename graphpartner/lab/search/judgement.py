@@ -3,7 +3,7 @@
 A search sees training and validation labels, split anew many times, and no other label. The validation nodes of each
 split are split in half: one half stops runs, the other half scores them. A run is at its best on the nodes that
 stopped it, and the more so the more runs stand behind it: generation after generation of teachers does better on the
-nodes that stop them all, long after it does no better on others (``scripts/generations.py`` prints both).
+nodes that stop them all, long after it does no better on others (``gpnn search --family distilled`` prints both).
 
 A few hundred nodes tell accuracies of good configurations apart by chance: one that is a point better may be worse
 elsewhere. The mean log-likelihood of the true classes depends on how confident a prediction was, and is far less noisy.

@@ -1,4 +1,4 @@
-"""``gpnn search``: Optuna over a declared space, every trial a handful of replicas, judged on validation alone."""
+"""``gpnn search``: Optuna over a declared space, every trial a few runs at once, judged on validation nodes alone."""
 
 import copy
 import math
@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     import optuna
 
 
-PROMOTE_FRACTION = 0.3  # share of the configurations that go on from a first few splits to all of them
-# replicas of different depth could travel together, but only step by step, to the depth of the deepest
+STARTUP = 32  # trials drawn at random before the sampler learns from them
+PROMOTE_FRACTION = 0.3  # of the configurations go on from the first few splits to all of them
+# replicas of different depth could be trained together, but only step by step, to the depth of the deepest
 FREE = tuple(name for name in PER_REPLICA if name != "num_steps")
-FINALISTS = 6  # the best trials are judged once more, on splits that the search has not seen
+FINALISTS = 6  # the best trials, judged once more on splits that the search has not seen
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class SearchResult:
 
     Attributes:
         settings: the winner.
-        judged: how it did on the final splits.
-        trials: how many configurations were judged, by all calls with this study.
+        judged: its judgement on the final splits.
+        trials: the number of configurations judged by all calls with this study.
         finalists: (settings, merit in the search, judgement on the final splits), best first.
     """
 
@@ -49,6 +51,29 @@ class SearchResult:
     judged: Judgement
     trials: int
     finalists: list[tuple[Settings, float, Judgement]]
+
+
+def open_study(storage: str | Path, name: str) -> "optuna.Study":
+    """Create or reopen a study of that name: in a SQLite file, or at any address Optuna knows."""
+    import optuna
+    from sqlalchemy import URL
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    address = storage
+    if isinstance(storage, Path):
+        address = URL.create("sqlite", database=str(storage)).render_as_string()  # whatever characters are in the name
+    try:
+        study = optuna.create_study(storage=str(address), study_name=name, direction="maximize", load_if_exists=True)
+        # a study that goes on must not draw again what it has drawn
+        study.sampler = optuna.samplers.TPESampler(
+            n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=len(study.get_trials(deepcopy=False))
+        )
+        return study
+    except Exception as error:  # whatever the database's driver calls it
+        cause = " ".join(str(error).split())
+        if isinstance(storage, Path):
+            raise InputError(f"{storage}: holds no studies ({cause}); move it away") from None
+        raise InputError(f"--storage {storage}: cannot be opened ({cause}); give an address Optuna knows") from None
 
 
 def search(
@@ -65,27 +90,26 @@ def search(
     device: str | torch.device = "auto",
     progress: Progress = silent,
 ) -> SearchResult:
-    """Look for the settings that do best on validation nodes, on average over development splits.
+    """Find the settings that do best on validation nodes, on average over development splits.
 
-    It climbs the merit of :mod:`graphpartner.lab.search.judgement`; the best few are judged again (:func:`final`).
+    The search maximises the merit of :mod:`graphpartner.lab.search.judgement`; the best few are judged again
+    (:func:`final`). Where validation nodes were drawn class by class, accuracies of the classes are weighted by
+    frequencies, which are estimated once per study.
 
-    Where validation nodes were drawn class by class, accuracies of the classes are weighted by the frequencies that
-    :mod:`graphpartner.lab.search.judgement` estimates, once for a study.
-
-    Configurations are asked for in groups that share what changes the shape of the work, so that a group times its
-    first splits is one batch of replicas. Every configuration sees the same splits and seeds; those that do badly on
-    the first few are spared the others, but for the starts, which are known to be good.
+    Configurations are drawn in groups that share what changes the shape of the work, so that a group times its first
+    splits is one batch of replicas. Every configuration is trained on the same splits and seeds; those that do badly on
+    the first few splits are pruned, except for the starts, which are known to be good.
 
     Args:
         data: a graph as loaded; only :func:`development` of it is used.
         space: the values each setting may take.
         study: an Optuna study that maximises; its finished trials count.
-        trials: how many there shall be in all.
-        seconds: begin no group after so many seconds.
+        trials: the number of trials in all, those of earlier calls included.
+        seconds: begin no group later than this.
         splits: development splits a configuration is judged on.
-        replicas: about how many runs make a batch.
+        replicas: the approximate number of runs per batch.
         base: what the space does not name; by default the first start.
-        starts: where to begin; they may seed a search, whatever they come from, and must win it like any other.
+        starts: the first configurations tried; they may come from anywhere, and must win like any other.
         device: as in :func:`graphpartner.train`.
         progress: called with (part, whole): of the trials, or of the seconds where these run out first.
     """
@@ -93,7 +117,7 @@ def search(
     plan = {"splits": splits, "judges": "nodes that stopped no run"}
     _go_on(study, plan | base.asdict() | {name: str(each) for name, each in space.items()})
     seen = development(data, splits)
-    if "class_weights" not in study.user_attrs:  # those of a study that goes on are the ones it began with
+    if "class_weights" not in study.user_attrs:  # a study that goes on keeps those it began with
         weights = class_weights(seen, starts[0] if starts else base, device)
         study.set_user_attr("class_weights", None if weights is None else weights.tolist())
     seen.class_weights = _class_weights(study)
@@ -111,19 +135,19 @@ def search(
 
 
 def _tried(study: "optuna.Study", values: dict[str, Any]) -> bool:
-    """Whether a finished trial has these values."""
+    """Tell whether a finished trial has these values."""
     return any(values.items() <= trial.params.items() for trial in finished(study))
 
 
 def _furthest(done: int, trials: int, taken: float, seconds: float | None) -> tuple[int, int]:
-    """How far a search is that ends with its trials or with its time."""
+    """Return the progress of a search that ends with its trials or with its time, whichever is nearer."""
     if seconds is None or done / trials > taken / seconds:
         return done, trials
     return round(1000 * taken / seconds), 1000
 
 
 def _go_on(study: "optuna.Study", plan: dict[str, Any]) -> None:
-    """Values of one study can be compared only where all were found alike: remember how, or see that it is the same."""
+    """Keep the plan of a study, or raise an InputError where it began with another: their values are not comparable."""
     before = study.user_attrs.get("plan", plan)
     for name, value in plan.items():
         if before.get(name) != value:
@@ -146,7 +170,7 @@ def _successive_halving(
     seen: DevelopmentGraph,
     device: str | torch.device,
 ) -> None:
-    """Judge a group on its first splits, and on all of them those alone that are among the best seen so far.
+    """Judge a group on its first splits, and those that are among the best so far on all of them.
 
     The first of a group that ``begins`` with a start goes on in any case.
     """
@@ -173,7 +197,7 @@ def _successive_halving(
 
 
 def judge_alike(seen: DevelopmentGraph, settings: list[Settings], device: str | torch.device) -> list[Judgement]:
-    """Each of these settings, those together whose work has the same shape."""
+    """Judge settings, those whose work has the same shape together."""
     groups: dict[Settings, list[int]] = {}
     same = {name: getattr(Settings(), name) for name in FREE}
     for place, each in enumerate(settings):
@@ -185,17 +209,17 @@ def judge_alike(seen: DevelopmentGraph, settings: list[Settings], device: str | 
 
 
 def merits(seen: DevelopmentGraph, settings: list[Settings], device: str | torch.device) -> list[float]:
-    """What the search climbs, of each of these settings."""
+    """Return the merit of each of these settings, which the search maximises."""
     return [each.merit for each in judge_settings(seen, settings, device)]
 
 
 def first_rung(splits: int) -> int:
-    """How many splits a configuration is seen on before it is known whether it goes on."""
-    return min(splits, max(2, splits // 4))  # one alone says little
+    """Return the number of splits a configuration is judged on before it is pruned or goes on."""
+    return min(splits, max(2, splits // 4))  # one alone is too noisy
 
 
 def quantile(values: list[float]) -> float:
-    """The value that a share of ``PROMOTE_FRACTION`` of these reach."""
+    """Return the value that a share of ``PROMOTE_FRACTION`` of these reach."""
     return sorted(values, reverse=True)[max(0, math.ceil(PROMOTE_FRACTION * len(values)) - 1)]
 
 
@@ -216,7 +240,7 @@ def final(
     """
     import optuna
 
-    # one that was spared its later splits has a value too: that of the first few
+    # a pruned trial has a value too: that of the first few splits
     whole = [trial for trial in finished(study) if trial.state == optuna.trial.TrialState.COMPLETE]
     best = sorted(whole, key=lambda trial: -trial.value)[:FINALISTS]
     if not best:
@@ -232,12 +256,12 @@ def final(
 
 
 def finished(study: "optuna.Study") -> list[Any]:
-    """The trials that were judged, on some splits or on all; one that was interrupted is not among them."""
+    """Return the trials that were judged, on some splits or on all; one that was interrupted is not among them."""
     return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
 
 
 def _ask(study: "optuna.Study", space: Space, count: int) -> list[tuple["optuna.Trial", dict[str, Any]]]:
-    """So many trials that share whatever changes the shape of the work."""
+    """Ask for ``count`` trials that share whatever changes the shape of the work."""
     import optuna
 
     sampler = study.sampler
@@ -264,7 +288,7 @@ def _suggested(trial: "optuna.Trial", space: Space) -> dict[str, Any]:
 
 
 def _inside(settings: Settings, space: Space) -> dict[str, Any]:
-    """What of these settings lies in the space; the rest is left to the sampler."""
+    """Return what of these settings lies in the space; the rest is left to the sampler."""
     known = settings.asdict()
     return {
         name: known[name]

@@ -1,6 +1,8 @@
-"""Where ``gpnn search`` looks: the values each setting may take, family by family."""
+"""Where ``gpnn search`` looks: the values each setting may take, by family of presets and by baseline."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from graphpartner.system.errors import InputError
 from graphpartner.training.settings import Settings
@@ -10,12 +12,12 @@ from graphpartner.training.settings import Settings
 class Choice:
     """One of these values."""
 
-    values: tuple[int | float | str | bool, ...]
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Between:
-    """A number from low to high; ``log``: every order of magnitude alike."""
+    """A number from low to high; with ``log``, uniform in its logarithm."""
 
     low: float
     high: float
@@ -51,7 +53,7 @@ TUNED: Space = {
     "beta": Choice((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "score": Choice(("inner", "cosine")),
     "positives": Choice(("self", "neighbors")),
-    # 0: classes are taken to be as frequent as in the training set; otherwise as estimated from unlabelled nodes
+    # 0: class frequencies of the training set; otherwise estimated from unlabelled nodes
     "prior_temperature": Choice((0.0, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.2)),
 }
 VIEWS: Space = {
@@ -72,8 +74,8 @@ ADDED: dict[str, Space] = {
 }
 
 # On the Amazon graphs a third to a half of all pairs lie within three hops, and most of those that features select
-# have different labels: enhancement costs much and promises little. The paper's method has it all the same, but a high
-# threshold leaves few of them.
+# have different labels: enhancement costs much and gains little. The paper's method includes it all the same, with a
+# high threshold, which leaves few pairs.
 FEW_STEPS = Choice((1, 2, 3, 4, 5, 6, 8, 10))
 AMAZON: Space = {"beta": Choice((0.8, 0.9, 1.0)), "num_steps": FEW_STEPS}
 PAPER_ON_AMAZON: Space = {
@@ -82,7 +84,7 @@ PAPER_ON_AMAZON: Space = {
     "num_steps": FEW_STEPS,
 }
 PAPER_ON: dict[str, Space] = {
-    # The paper says of CiteSeer that it takes 48 steps, cosine scores and neighbour positives. Cosines end at 1.
+    # The paper uses 48 steps, cosine scores and neighbour positives on CiteSeer. Cosines are at most 1.
     "citeseer": {
         "num_steps": Choice((48,)),
         "score": Choice(("cosine",)),
@@ -102,13 +104,13 @@ FAMILIES: dict[str, Space] = {
 
 
 def only(family: str, settings: Settings) -> Settings:
-    """These settings without what goes beyond a family, and without groups: they multiply the work of every trial."""
+    """Return settings without what goes beyond a family, and without groups, which multiply the work of a trial."""
     beyond = {*TUNED, *VIEWS, *DISTILLED, "groups"} - FAMILIES[family].keys()
     return settings.replace(**{name: getattr(Settings(), name) for name in beyond})
 
 
 def space_of(graph: str, family: str, held: bool = False) -> Space:
-    """The space of one family of presets on one graph; of what it adds alone where settings are ``held``."""
+    """Return the space of a family on a graph; where settings are ``held``, of what the family adds to them."""
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: must be one of {', '.join(FAMILIES)}")
     if held:
@@ -117,3 +119,11 @@ def space_of(graph: str, family: str, held: bool = False) -> Space:
         return ADDED[family]
     own = PAPER_ON.get(graph, {}) if family == "paper" else AMAZON if graph.startswith("amazon") else {}
     return FAMILIES[family] | own
+
+
+def baseline_space(method: str) -> dict[str, Choice]:
+    """Return the values in ``baselines.yaml`` that each setting of a baseline may take."""
+    import yaml
+
+    content = yaml.safe_load(Path(__file__).with_name("baselines.yaml").read_text("utf-8"))
+    return {name: Choice(tuple(values)) for name, values in content["methods"][method].items()}

@@ -1,43 +1,38 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.graph.datasets import load_graph
+from graphpartner.graph.record import GraphRecord
 from graphpartner.lab.bench.claims import Claim, Machine, epoch_floor
-from graphpartner.lab.bench.growth import community_edges, measure
-from graphpartner.lab.bench.join_claims import blockwise_join
-from graphpartner.lab.bench.join_growth import SIZES, measure_join, power_law_edges
-from graphpartner.lab.bench.peers import peer_epoch
-from graphpartner.lab.bench.plain import PlainGPNN
-from graphpartner.lab.bench.suites import run_suite
-from graphpartner.lab.bench.training_claims import Engine, bench_settings, same_accuracy
+from graphpartner.lab.bench.growth import JOIN_SIZES, community_edges, measure, measure_join, power_law_edges
+from graphpartner.lab.bench.peers import PlainGPNN, blockwise_join, peer_epoch
+from graphpartner.lab.bench.suites import Engine, bench_settings, run_suite, same_accuracy
 from graphpartner.lab.pages.performance_page import folded, line, write_page
 from graphpartner.system.errors import InputError
-from graphpartner.system.meter import seconds_each
 
 REPOSITORY = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def citeseer():
+def citeseer() -> GraphRecord:
     return load_graph("citeseer")
 
 
-def row(**changes):
-    values = {
+def row(**changes: Any) -> Claim:
+    values: dict[str, Any] = {
         "what": "a claim", "graph": "cora", "device": "cpu", "precision": "float32", "ours": 0.002, "theirs": 0.1,
         "ratio": 50.0, "bar": 20.0, "floor": 0.001, "same_accuracy": True, "note": "a note",
     }  # fmt: skip
     return Claim(**(values | changes))
 
 
-def test_a_row_holds_only_above_its_bar_and_with_the_same_answer():
+def test_a_row_holds_only_above_its_bar_and_with_the_same_answer() -> None:
     assert row().holds
     assert row(bar=None).holds
     assert not row(ratio=19.9).holds
@@ -45,32 +40,19 @@ def test_a_row_holds_only_above_its_bar_and_with_the_same_answer():
     assert row(same_accuracy=None).holds  # another model: nothing to compare but seconds
 
 
-def test_seconds_each_measures_every_side():
-    calls = [0, 0]
-
-    def side(which, amount):
-        def work():
-            calls[which] += 1
-            return sum(range(amount))
-
-        return work
-
-    slow, fast = seconds_each(side(0, 200_000), side(1, 2_000), device=CPU, repeats=(2, 3), rounds=4)
-    assert calls == [2 + 2 * 4, 2 + 3 * 4]
-    assert slow > 5 * fast
-
-
-def test_engine_and_plain_loop_learn_alike(citeseer):
+def test_engine_and_plain_loop_learn_alike(citeseer: GraphRecord) -> None:
     same, note = same_accuracy(citeseer, bench_settings("citeseer"), CPU, epochs=25, seeds=2)
     assert same, note
 
 
-def test_the_plain_loop_would_be_caught_if_it_learned_something_else(citeseer, monkeypatch):
+def test_the_plain_loop_would_be_caught_if_it_learned_something_else(
+    citeseer: GraphRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PlainGPNN, "fit", lambda self, epochs: 0.3)
     assert not same_accuracy(citeseer, bench_settings("citeseer"), CPU, epochs=15, seeds=2)[0]
 
 
-def test_engine_epochs_count_and_wrap(citeseer):
+def test_engine_epochs_count_and_wrap(citeseer: GraphRecord) -> None:
     engine = Engine(citeseer, bench_settings("citeseer").replace(epochs=7), 1, CPU)
     before = engine.batch.weights[0].clone()
     for _ in range(4):
@@ -80,11 +62,11 @@ def test_engine_epochs_count_and_wrap(citeseer):
 
 
 @pytest.mark.parametrize("name", ["gcn", "appnp", "gcnii"])
-def test_peers_run_an_epoch(citeseer, name):
+def test_peers_run_an_epoch(citeseer: GraphRecord, name: str) -> None:
     peer_epoch(name, citeseer, CPU)()
 
 
-def test_floor_by_hand(citeseer):
+def test_floor_by_hand(citeseer: GraphRecord) -> None:
     """No dropout, no depth: 2·h·(2 + 1)·nnz operations against 4·(8·n·h + 7·d·h) bytes."""
     settings = bench_settings("citeseer", num_steps=0).replace(input_dropout=0.0)
     engine = Engine(citeseer, settings, 1, CPU)
@@ -93,34 +75,22 @@ def test_floor_by_hand(citeseer):
     assert epoch_floor(engine.problem, settings, 3, Machine(1e9, 1e30)) == pytest.approx(3 * bytes_ / 1e9)
 
 
-def test_the_peer_of_the_join_finds_the_same_pairs(citeseer):
-    starts, columns, values = blockwise_join("citeseer", None)
+def test_the_peer_of_the_join_finds_the_same_pairs(citeseer: GraphRecord) -> None:
+    starts, columns, values = blockwise_join(citeseer)
     ours = attribute_graph(citeseer.x, citeseer.edge_index)
     assert torch.equal(torch.from_numpy(starts), ours.crow_indices())
     assert torch.equal(torch.from_numpy(columns).long(), ours.col_indices())
     assert (torch.from_numpy(values) - ours.values()).abs().max() <= 2e-7
 
 
-def test_memory_rise_sees_what_was_held_for_a_moment():
-    """In a process of its own: here other tests leave memory that is free but resident."""
-    program = (
-        "import torch; from graphpartner.system.meter import memory_rise\n"
-        "print(memory_rise(lambda: torch.ones(1_000).sum()), memory_rise(lambda: torch.ones(20_000_000).sum()))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    small, large = map(int, done.stdout.split())
-    assert small < 20e6
-    assert 70e6 < large < 120e6
-
-
-def test_community_graph_has_the_edges_asked_for():
+def test_community_graph_has_the_edges_asked_for() -> None:
     edges = community_edges(1_000)
     assert edges.shape == (2, 10_000)
     assert ((edges[0] // 100) == (edges[1] // 100)).float().mean() > 0.85
 
 
 @pytest.mark.slow
-def test_scale_points_grow_with_the_work():
+def test_scale_points_grow_with_the_work() -> None:
     """Eight times the steps: eight times the work and, within a factor of three either way, the time; no more memory.
 
     Other programs can only make a measurement slower, so the fastest of a few is compared.
@@ -137,25 +107,25 @@ def test_scale_points_grow_with_the_work():
     assert 8 / 3 < growth < 8 * 3
 
 
-def test_join_points_are_of_the_same_graph_in_any_order():
-    ordered, shuffled, bounded = (measure_join(graph, 2_000) for graph in SIZES)
+def test_join_points_are_of_the_same_graph_in_any_order() -> None:
+    ordered, shuffled, bounded = (measure_join(graph, 2_000) for graph in JOIN_SIZES)
     assert ordered.work == shuffled.work > 3 * 2_000  # entries, self pairs among them
     assert 2_000 < bounded.work <= 11 * 2_000
     assert all(each.seconds > 0 and each.bytes >= 0 for each in (ordered, shuffled, bounded))
 
 
-def test_power_law_edges_have_a_heavy_tail():
+def test_power_law_edges_have_a_heavy_tail() -> None:
     degrees = torch.bincount(power_law_edges(5_000)[0], minlength=5_000)
     assert degrees.sum() == 50_000
     assert degrees.max() > 50 * degrees.float().median()
 
 
-def test_wrong_suite():
+def test_wrong_suite() -> None:
     with pytest.raises(InputError, match="--suite gpu: must be one of cpu, cuda, join, scale"):
         run_suite("gpu")
 
 
-def test_page_from_results(tmp_path):
+def test_page_from_results(tmp_path: Path) -> None:
     machine = {"cpu": "a chip", "threads": 2, "gpu": None, "python": "3.11", "torch": "2.13"}
     rows = [row(), row(ratio=10.0, what="a slow one"), row(same_accuracy=None, what="another model")]
     results = [each.asdict() for each in rows]
@@ -186,13 +156,13 @@ def test_page_from_results(tmp_path):
     assert figure.read_bytes() == drawn  # the same data, the same picture
 
 
-def test_line_names_ratio_bar_and_answer():
+def test_line_names_ratio_bar_and_answer() -> None:
     text = line(row(same_accuracy=False))
     for part in ("a claim", "50.0×", "bar 20×", "same answer: NO", "[red]"):
         assert part in text
 
 
-def test_plans_that_are_the_best_are_one_point():
+def test_plans_that_are_the_best_are_one_point() -> None:
     plans = [row(what=f"A^l H on {graph}", ratio=1.0, bar=2 / 3, graph=graph) for graph in ("a", "b")]
     worse = row(what="A^l H, l = 8", ratio=0.9, bar=2 / 3)
     first, one, last = folded([row(), *plans, worse])
@@ -201,7 +171,7 @@ def test_plans_that_are_the_best_are_one_point():
     assert folded([row(), plans[0], worse]) == [row(), plans[0], worse]
 
 
-def test_the_committed_page_follows_from_the_committed_measurements(tmp_path):
+def test_the_committed_page_follows_from_the_committed_measurements(tmp_path: Path) -> None:
     write_page(REPOSITORY / "results", tmp_path / "performance.md")
     text = (tmp_path / "performance.md").read_text()
     assert text == (REPOSITORY / "docs" / "performance.md").read_text()

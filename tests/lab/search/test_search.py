@@ -9,9 +9,9 @@ import torch
 from graphpartner.graph.catalogue import CATALOGUE
 from graphpartner.graph.datasets import load_graph
 from graphpartner.lab.search.judgement import development, judge_settings, rule
-from graphpartner.lab.search.search import FINALISTS, finished, judge_alike, quantile, search
+from graphpartner.lab.search.preset_files import write_preset
+from graphpartner.lab.search.search import FINALISTS, finished, judge_alike, open_study, quantile, search
 from graphpartner.lab.search.space import FAMILIES, VIEWS, Between, Choice, only, space_of
-from graphpartner.lab.search.study import open_study, write_preset
 from graphpartner.system.errors import InputError
 from graphpartner.training.presets import preset
 from graphpartner.training.settings import Settings
@@ -155,7 +155,7 @@ def test_an_address_that_is_none():
 def test_a_file_of_studies_that_is_none(tmp_path):
     file = tmp_path / "studies.db"
     file.write_text("mine")
-    with pytest.raises(InputError, match=r"studies\.db holds no studies .*; move it away") as error:
+    with pytest.raises(InputError, match=r"studies\.db: holds no studies .*; move it away") as error:
         open_study(file, "toy")
     assert "--storage" not in str(error.value)
     assert file.read_text() == "mine"

