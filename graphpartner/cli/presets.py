@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, check_count, split_names
+from graphpartner.cli.options import DataOption, DeviceOption, check_choice, check_count, split_names
 
 presets = typer.Typer(help="List, show and update the presets of the package.")
 
@@ -41,7 +41,7 @@ def update(
     families: Annotated[list[str] | None, typer.Option(help="judge these alone, and those of the files")] = None,
     new: Annotated[bool, typer.Option("--new", help="keep figures of as many splits")] = False,
     splits: Annotated[int, typer.Option(help="development splits, other ones than those of a search")] = 32,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    device: DeviceOption = "auto",
     root: DataOption = None,
 ) -> None:
     """Judge presets on development splits, take the better ones into the package, and name the best family."""

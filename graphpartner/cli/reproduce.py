@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder
+from graphpartner.cli.options import (
+    DataOption,
+    DeviceOption,
+    check_count,
+    output_file,
+    output_folder,
+    split_names,
+)
 
 
 def reproduce(
@@ -18,7 +25,7 @@ def reproduce(
     graphs: Annotated[list[str] | None, typer.Option("--graphs", help="only these, separated by commas")] = None,
     methods: Annotated[list[str] | None, typer.Option("--methods", help="only these, separated by commas")] = None,
     seeds: Annotated[int | None, typer.Option(help="runs per cell, else the number in its file")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    device: DeviceOption = "auto",
     out: Annotated[Path, typer.Option(help="folder of the results", metavar="DIR")] = Path("results"),
     root: DataOption = None,
     quick: Annotated[bool, typer.Option("--quick", help="a preview on the built-in graph, into DIR/quick")] = False,
@@ -39,13 +46,12 @@ def reproduce(
     from graphpartner.lab.pages.results_page import PREVIEW, write_results_page
     from graphpartner.report.terminal import notes, progress, results, show
 
-    check_choice("--device", device, ("auto", "cpu", "cuda"))
     if seeds is not None:
         check_count("--seeds", seeds)
     selection = Selection(
         targets=tuple(targets),
-        graphs=_parts(graphs),
-        methods=_parts(methods),
+        graphs=tuple(split_names(graphs)) if graphs else None,
+        methods=tuple(split_names(methods)) if methods else None,
         seeds=seeds,
         device=device,
         root=root,
@@ -74,8 +80,3 @@ def reproduce(
     for failure in failures:
         notes().print(f"not run: {failure}", markup=False)
     notes().print(f"written to {folder}")
-
-
-def _parts(given: list[str] | None) -> tuple[str, ...] | None:
-    """Split ``--graphs cora,pubmed``, equal to ``--graphs cora --graphs pubmed``, into names."""
-    return tuple(name.strip() for part in given for name in part.split(",") if name.strip()) if given else None

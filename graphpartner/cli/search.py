@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphpartner.cli.options import DataOption, GraphArgument, check_choice, check_count, named, output_folder
+from graphpartner.cli.options import (
+    DataOption,
+    DeviceOption,
+    GraphArgument,
+    check_choice,
+    check_count,
+    named,
+    output_folder,
+)
 from graphpartner.system.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +58,7 @@ def search(
     storage: Annotated[
         str | None, typer.Option(help="an Optuna storage address, else a SQLite file in DIR", metavar="ADDRESS")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+    device: DeviceOption = "auto",
     out: Annotated[Path, typer.Option(help="folder for the preset that is found", metavar="DIR")] = Path("search"),
     root: DataOption = None,
 ) -> None:

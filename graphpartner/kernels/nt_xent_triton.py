@@ -56,10 +56,10 @@ def _gradient(Z, share, out, size, scale, WIDTH: tl.constexpr, ROWS: tl.constexp
 
 def log_sums(Z: Tensor, temperature: float) -> Tensor:
     """Return ln Σ_{b ≠ a} e^{⟨z_a, z_b⟩/τ} for rows of length 1, [R, N, h] → [R, N]; h is at most ``WIDEST``."""
-    return _LogSums.apply(Z, temperature)
+    return _TritonLogSums.apply(Z, temperature)
 
 
-class _LogSums(torch.autograd.Function):
+class _TritonLogSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, Z: Tensor, temperature: float) -> Tensor:
         width = max(16, triton.next_power_of_2(Z.shape[-1]))  # what a tensor core takes

@@ -52,7 +52,7 @@ BASELINES: dict[str, type[Baseline] | type[PretextTask]] = {**SUPERVISED, **SELF
 
 
 @dataclass(frozen=True)
-class GraphEntry:
+class BaselineEntry:
     """What a preset file holds for one graph.
 
     Attributes:
@@ -69,11 +69,11 @@ class GraphEntry:
 
 
 @dataclass(frozen=True)
-class PresetFile:
+class BaselineFile:
     """A file of ``presets/``: the paper of a baseline, an entry per graph, the source of most published accuracies."""
 
     paper: str
-    graphs: dict[str, GraphEntry]
+    graphs: dict[str, BaselineEntry]
     published_source: str = ""
 
 
@@ -100,16 +100,16 @@ def baseline_settings(name: str, graph: str) -> BaselinePreset:
     if name not in BASELINES:
         raise InputError(f"baseline = {name!r}: must be one of {', '.join(BASELINES)}")
     file = _preset_file(name)
-    entry = file.graphs.get(graph, GraphEntry("defaults", {}))
+    entry = file.graphs.get(graph, BaselineEntry("defaults", {}))
     settings = BASELINES[name].Settings().replace(**entry.settings)
     source = entry.published_source or file.published_source if entry.published else ""
     return BaselinePreset(settings, entry.source, tuple(entry.published), source)
 
 
 @cache
-def _preset_file(name: str) -> PresetFile:
+def _preset_file(name: str) -> BaselineFile:
     path = FOLDER / f"{name}.yaml"
-    return check_content(PresetFile, read_yaml(path), path)
+    return check_content(BaselineFile, read_yaml(path), path)
 
 
 def train_baseline(

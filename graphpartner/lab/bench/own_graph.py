@@ -108,11 +108,11 @@ def measure_fit(graph: str, case: str, budget: str, root: str | None, seed: int 
         memory = _gpnn(folder, "fit", *files, "--budget", budget, "--json")
         seconds = time.monotonic() - start
         _gpnn(folder, "predict", "model", "--out", "predictions.csv")
-        about = json.loads((folder / "model" / "model.json").read_text())["about"]
+        card = json.loads((folder / "model" / "model.json").read_text())["card"]
         answers, confidence = _read_predictions(folder / "predictions.csv")
     right = answers[test] == y[test]
     sure = torch.from_numpy(confidence[test])
-    scores = about["scores"]
+    scores = card["scores"]
     return {
         "accuracy": float(right.mean()),
         "ece": calibration_error(sure, torch.from_numpy(right)),
@@ -121,7 +121,7 @@ def measure_fit(graph: str, case: str, budget: str, root: str | None, seed: int 
         "seconds": seconds,
         "memory": memory,
         "estimate": scores and {key: scores[key] for key in ("accuracy", "low", "high", "ece", "how")},
-        "decisions": about["decisions"],
+        "decisions": card["decisions"],
         "references": references(data, known, test, seed),
     }
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings
 
 from graphpartner.cli import main
 from graphpartner.graph.datasets import load_graph
 from graphpartner.graph.record import GraphRecord
+from graphpartner.lab.baselines.all_baselines import BASELINES, baseline_settings
 from graphpartner.lab.search import baseline_search
 from graphpartner.lab.search.baseline_search import SIBLINGS, first_trials, search_baseline
 from graphpartner.lab.search.space import baseline_space
