@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder
+from graphpartner.cli.options import DataOption, check_choice, check_count, output_file, output_folder, versions
 
 
 def reproduce(
@@ -51,6 +51,7 @@ def reproduce(
         root=root,
         quick=quick,
         run=not no_run,
+        version=versions()["graphpartner"],
     )
     selection.experiments()  # errors in it are raised before a folder is made
     folder = output_folder(out / "quick" if quick else out)
