@@ -704,7 +704,8 @@ def measure(device: str, root: str | None, names: Sequence[str]) -> dict[str, An
     """Run the parts in two workers and gather what they found."""
     count = str(THREADS)
     fixed = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), count)
-    fixed |= {"PYTHONPATH": str(REPOSITORY), "PYTHONHASHSEED": "0", "COLUMNS": "80", "MPLBACKEND": "agg"}
+    path = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+    fixed |= {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "COLUMNS": "80", "MPLBACKEND": "agg"}
     environment = {key: value for key, value in os.environ.items() if key != "GRAPHPARTNER_DATA"} | fixed
     with tempfile.TemporaryDirectory(prefix="golden-") as made:
         shared = Path(made)

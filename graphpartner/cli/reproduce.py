@@ -12,6 +12,7 @@ from graphpartner.cli.options import (
     output_file,
     output_folder,
     split_names,
+    versions,
 )
 
 
@@ -57,6 +58,7 @@ def reproduce(
         root=root,
         quick=quick,
         run=not no_run,
+        version=versions()["graphpartner"],
     )
     selection.experiments()  # errors in it are raised before a folder is made
     folder = output_folder(out / "quick" if quick else out)

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphpartner import __version__
 from graphpartner.enhance.join import attribute_graph
 from graphpartner.enhance.quality import edge_quality
 from graphpartner.graph.adjacency import row_normalized
@@ -125,7 +124,7 @@ WARM_UP = 3  # epochs of the call before a timed one, which compiles loops and l
 
 
 def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent) -> list[Line]:
-    """Train and measure the runs of one batch, and return a journal line for each."""
+    """Train and measure the runs of one batch, and return a journal line for each, without the package version."""
     first = batch[0]
     if first.method in DATASET_METHODS:
         return [_line(run, _measure_dataset(run, graph.data)) for run in batch]
@@ -167,7 +166,7 @@ def run_batch(batch: list[Run], graph: LoadedGraph, progress: Progress = silent)
 
 
 def _line(run: Run, measured: Measured) -> Line:
-    return run.identity | {"version": __version__, "key": run.key, "measured": _plain(measured)}
+    return run.identity | {"key": run.key, "measured": _plain(measured)}
 
 
 def _train(batch: list[Run], data: GraphRecord, progress: Progress = silent) -> Runs | BaselineRuns:

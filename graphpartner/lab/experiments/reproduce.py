@@ -46,7 +46,7 @@ def reproduce(
     if not selection.run:
         _take_device(slots, journal)
     missing, wanting = _share(slots, journal)
-    failed = _do(missing, wanting, journal, graphs, progress) if selection.run else {}
+    failed = _do(missing, wanting, journal, graphs, progress, selection.version) if selection.run else {}
     for target, graph, why in dict.fromkeys((slot.experiment.target, slot.graph, slot.reason) for slot in slots):
         if why and selection.run:
             warn(f"{target} on {graph}: {why}")
@@ -102,7 +102,9 @@ def _share(slots: list[Slot], journal: Journal) -> tuple[list[Run], Wanting]:
     return missing, wanting
 
 
-def _do(missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, progress: Progress) -> dict[str, str]:
+def _do(
+    missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, progress: Progress, version: str
+) -> dict[str, str]:
     """Do runs and write them to the journals of their experiments; return why runs failed, by key."""
     failed: dict[str, str] = {}
     done, total = 0.0, sum(run.cost for run in missing) or 1.0
@@ -113,7 +115,8 @@ def _do(missing: list[Run], wanting: Wanting, journal: Journal, graphs: Graphs, 
             progress(round(1000 * (done + share * part / max(1, whole)) / total), 1000)
 
         try:
-            lines = run_batch(batch, graphs.load(batch[0].graph), report)
+            made = run_batch(batch, graphs.load(batch[0].graph), report)
+            lines = [line | {"version": version} for line in made]
         except (InputError, ImportError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _out_of_memory(error):
                 raise

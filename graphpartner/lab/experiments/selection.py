@@ -30,6 +30,7 @@ class Selection:
         root: the data root.
         quick: whether to make the preview on the built-in graph.
         run: whether to do missing runs; if not, the journal's runs are used, of whichever device.
+        version: of the package, for the lines of new runs.
     """
 
     targets: tuple[str, ...] = ("all",)
@@ -40,6 +41,7 @@ class Selection:
     root: str | None = None
     quick: bool = False
     run: bool = True
+    version: str = ""
 
     def experiments(self) -> list[Experiment]:
         """Return the experiments of the targets; errors in the selection are raised here."""

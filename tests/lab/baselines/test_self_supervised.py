@@ -207,7 +207,7 @@ def test_parameters_are_counted() -> None:
 def test_wrong_input_is_named() -> None:
     with pytest.raises(InputError, match="batch_size = 0"):
         train_with(DGISettings(), toy(), [0], batch_size=0)
-    with pytest.raises(InputError, match="seeds is empty"):
+    with pytest.raises(InputError, match=r"seeds = \[\]: must hold at least one seed"):
         train_with(DGISettings(), toy(), [])
     data = toy()
     data.train_mask = data.train_mask.repeat(2, 1)

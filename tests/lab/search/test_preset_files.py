@@ -148,7 +148,7 @@ def test_presets_are_listed_and_shown(monkeypatch: pytest.MonkeyPatch, capsys: p
     ("words", "message"),
     [
         (["show", "imdb"], "no preset for the graph 'imdb'"),
-        (["update", "nowhere.yaml"], "preset nowhere.yaml: cannot be read"),
+        (["update", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
         (["update", "--graphs", "imdb"], "'imdb'"),
         (["update", "--families", "best"], "--families best: must be paper, tuned, views or distilled"),
         (["update", "--splits", "0"], "--splits 0: must be 1 or more"),
