@@ -49,12 +49,12 @@ BASELINES = (
 # A choice earns a file of its own, even with a single importer. Modules with a `_numba` or `_triton` file beside them
 # are kernels wherever they lie.
 CHOICES = {
-    "kernel": ("kernels/*", "*_numba.py", "*_triton.py"),
+    "kernel": ("kernels/*", "*_numba.py", "*_triton.py", "enhance/*_join.py"),
     "command": ("cli/*",),
     "baseline": tuple(f"{folder}/{name}.py" for folder in ("baselines", "lab/baselines") for name in BASELINES),
     "reader": (
         "graph/text_tables.py", "graph/wide_tables.py", "graph/json_lines.py", "graph/in_memory.py",
-        "graph/planetoid.py", "graph/benchmark_npz.py",
+        "graph/planetoid.py", "graph/benchmark_npz.py", "graph/npz.py",
         "tables/text*.py", "tables/wide*.py", "tables/json*.py", "tables/in_memory*.py", "tables/parquet*.py",
         "tables/arrow*.py",
     ),
