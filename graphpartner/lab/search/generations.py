@@ -78,12 +78,12 @@ def search_generations(
     candidates = [base.replace(lambda_distill=w, prior_temperature=T) for T in priors for w in weights]
     seen = development(data, splits)
     seen.class_weights = class_weights(seen, preset(f"{graph}/tuned").settings, device)
-    taught = [each for each in sweep(seen, candidates, device, on_line) if each.settings.teachers]
+    distilled = [each for each in sweep(seen, candidates, device, on_line) if each.settings.teachers]
     nodes = int(seen.judge_mask.any(0).sum())
-    best = taught[ranked([each.by_judges for each in taught], nodes)[0]]
+    best = distilled[ranked([each.by_judges for each in distilled], nodes)[0]]
     command = command_line(f"gpnn search {graph} --family distilled --generations {generations}", hold, fixed)
     provenance = (
-        f"{command}: best of {len(taught)} distillations (weights {_listed(weights)}, prior temperatures "
+        f"{command}: best of {len(distilled)} distillations (weights {_listed(weights)}, prior temperatures "
         f"{_listed(priors)}, 1 to {generations} generations) over {splits} development splits, {teachers} runs each, "
         f"judged on the half of the validation nodes that stopped no run ({100 * best.by_judges.accuracy:.2f} %): "
         f"{rule(seen)}"

@@ -16,10 +16,10 @@ from graphpartner.training.settings import Settings
 
 FIRST = 1_000  # splits of a search begin at 0
 KEYS = ("provenance", "saw_test", "validation", "nll", "judged_on", "held_out", "settings")
-HEADER = """# Settings for {graph}. What is not named has the default of graphpartner.training.settings.Settings.
+HEADER = """# Settings for {graph}. Whatever is not named has its default in graphpartner.training.settings.Settings.
 # published: Table 1 of the paper, test accuracy in percent, mean and standard deviation.
-# best: what the plain name stands for. validation: mean accuracy in percent on so many development splits as
-# judged_on says, nll: mean −log p there; held_out: both on validation nodes that stopped no run.
+# best: the family that the plain name stands for. validation: mean accuracy in percent over judged_on development
+# splits; nll: mean −log p there; held_out: whether both are of validation nodes that stopped no run.
 published: {published}
 best: {best}
 """
